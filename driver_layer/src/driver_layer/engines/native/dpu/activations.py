@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from driver_layer.abi.dtypes import FLOAT8, DType
-from driver_layer.engines.native.dpu.finish import SIZES, TaskRange
+from driver_layer.engines.native.dpu.finish import TaskRange
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, halves_of, side_by_side
-from driver_layer.engines.native.dpu.problem import FLOATS, MatmulProblem
+from driver_layer.engines.native.dpu.problem import FLOATS, SIZES
 from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
@@ -31,7 +31,6 @@ class Activations:
     """Writer of the code that converts activations.
 
     Args:
-        problem: storage of the activations.
         flavour: number format of the units.
         task: the kernel's arguments.
         rows: capacity in rows.
@@ -40,13 +39,13 @@ class Activations:
 
     def __init__(
         self,
-        problem: MatmulProblem,
         flavour: NumberFormat,
         task: KernelArguments,
         rows: int,
         units: int = UNITS,
     ) -> None:
-        self.problem, self.flavour, self.task = problem, flavour, task
+        self.problem, self.flavour, self.task = task.problem, flavour, task
+        problem = task.problem
         self.e, self.b = task.e, task.e.b
         self.pitch = pitch_of(units)
         self._part = rows * self.pitch

@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SIZES, SumTile, TaskRange, column_numbers, finish
+from driver_layer.engines.native.dpu.finish import SumTile
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
+    SIZES,
     MatmulKernel,
     MatmulProblem,
     WeightLayout,
 )
-from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
+from driver_layer.engines.native.dpu.rows import copy_bytes, widen_row
+from driver_layer.engines.native.dpu.tables import column_numbers, dequantised
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.jit.kernels import KernelSpec
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 MOST_ROWS = 8
@@ -45,67 +46,52 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
         return None
     if problem.layout is not WeightLayout.N or problem.act not in FLOATS:
         return None
-    spec = KernelSpec(f"dpu axpy {problem.key}", partial(_write, problem))
-    return MatmulKernel(spec, partial(_scratch, problem.rows), takes_parts=True)
+    return MatmulKernel(_Axpy.spec(problem), partial(_scratch, problem.rows), takes_parts=True)
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
     return 4 * rows * (k + 16 + n + 16) + 64
 
 
-def _write(problem: MatmulProblem, host: Host) -> str:
-    e = Emitter(host)
-    _Axpy(problem, e).write()
-    return e.finish()
-
-
-class _Axpy:
+class _Axpy(KernelWriter):
     """Writer of one kernel."""
 
+    family = "axpy"
+
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
-        self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = KernelArguments(e)
+        super().__init__(problem, e)
+        task = self.task
         self.rows = problem.rows
         self.size = SIZES[problem.weight]
         self.buffer = e.room(_LINE)
         self.act_pitch = e.b.mul(task.rounded(task[Word.K], 16), I64(4))
         self.sum_pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
-        self.sums = e.at(e.scratch, e.b.mul(self.act_pitch, I64(self.rows)))
+        self.acts = self.reserve(self.act_pitch, self.rows)
+        self.sums = self.reserve(self.sum_pitch, self.rows)
 
-    def write(self) -> None:
-        """Write the kernel's body."""
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry."""
         e, b, task = self.e, self.b, self.task
         lanes, vectors = e.lanes, _VECTORS
         n = task[Word.N]
         blocks = b.sub(n, b.srem(n, I64(vectors * lanes)))
         pairs = b.and_(n, I64(-2 * lanes))
         whole = b.and_(n, I64(-lanes))
-        with e.loop(0, task[Word.BATCH]) as batch:
-            self._take_activations(batch)
-            with e.loop(0, blocks, vectors * lanes) as column:
-                self._block((batch, column), vectors)
-            with e.loop(blocks, pairs, 2 * lanes) as column:
-                self._block((batch, column), 2)
-            with e.loop(pairs, whole, lanes) as column:
-                self._block((batch, column), 1)
-            with e.loop(whole, n, lanes) as column:
-                self._block((batch, column), 1, b.sub(n, column))
-            every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), n)
-            finish(self.problem, task, SumTile(self.sums, self.sum_pitch), batch, every)
-
-    def _take_activations(self, batch: Value) -> None:
-        """Convert rows to f32 in scratch; missing rows are zeros."""
-        e, b, task = self.e, self.b, self.task
         for row in range(self.rows):
-            there = b.icmp_signed("<", I64(row), task[Word.M])
-            count = b.select(there, task[Word.K], I64(0))
-            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
-            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
-            widen_row(e, taken, self._act(I64(row), I64(0)), task[Word.K])
+            widen_row(e, self.act_row(batch, I64(row)), self._act(I64(row), I64(0)), task[Word.K])
+        with e.loop(0, blocks, vectors * lanes) as column:
+            self._block((batch, column), vectors)
+        with e.loop(blocks, pairs, 2 * lanes) as column:
+            self._block((batch, column), 2)
+        with e.loop(pairs, whole, lanes) as column:
+            self._block((batch, column), 1)
+        with e.loop(whole, n, lanes) as column:
+            self._block((batch, column), 1, b.sub(n, column))
+        self.finish_all(batch, SumTile(self.sums, self.sum_pitch))
 
     def _act(self, row: Value, k: Value) -> Value:
         b = self.b
-        return self.e.at(self.e.scratch, b.add(b.mul(self.act_pitch, row), b.mul(k, I64(4))))
+        return self.e.at(self.acts, b.add(b.mul(self.act_pitch, row), b.mul(k, I64(4))))
 
     def _block(self, place: tuple[Value, Value], vectors: int, count: Value | None = None) -> None:
         """Sum some vectors of columns; only ``count`` columns of a single vector, if given."""
@@ -130,7 +116,7 @@ class _Axpy:
         sums = [[e.variable(e.zero(e.lanes)) for _ in range(vectors)] for _ in range(rows[1])]
         before = e.variable(I64(0))
         with e.loop(0, self.task[Word.PARTS]) as number:
-            part = KernelArguments(e, number)
+            part = KernelArguments(self.problem, e, number)
             self._part((part, before.get()), place, rows[0], sums, count)
             before.set(b.add(before.get(), part[Word.PART_K]))
         return sums
@@ -149,18 +135,17 @@ class _Axpy:
         first = task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (n, Word.WEIGHT_N))
         ahead = b.mul(task[Word.WEIGHT_K], I64(_AHEAD))
         size = task[Word.GROUP] if self.problem.group else task[Word.PART_K]
-        groups = b.udiv(b.add(task[Word.PART_K], b.sub(size, I64(1))), size)
-        with e.loop(0, groups) as group:
+        with e.loop(0, task.parts(task[Word.PART_K], size)) as group:
             columns = [b.add(n, I64(lanes * i)) for i in range(vectors)]
-            zeros = [_table(task, Word.ZERO, self.problem.zero, (c, group)) for c in columns]
-            scales = [_table(task, Word.SCALE, self.problem.scale, (c, group)) for c in columns]
+            zeros = [column_numbers(task, Word.ZERO, (c, group), lanes) for c in columns]
+            scales = [column_numbers(task, Word.SCALE, (c, group), lanes) for c in columns]
             begin = b.mul(group, size)
             end = task.least(b.add(begin, size), task[Word.PART_K])
             with e.loop(begin, end) as k:
                 stored = e.at(first, b.mul(k, task[Word.WEIGHT_K]))
                 weights = self._weights(stored, ahead, vectors, count)
                 numbers = [
-                    self._dequantised(*parts) for parts in zip(weights, zeros, scales, strict=True)
+                    dequantised(task, *parts) for parts in zip(weights, zeros, scales, strict=True)
                 ]
                 self._add((row, b.add(before, k)), numbers, sums)
 
@@ -179,10 +164,6 @@ class _Axpy:
             load_f32(e, e.at(row, step * i), self.problem.weight, lanes) for i in range(vectors)
         ]
 
-    def _dequantised(self, weight: Value, zero: Value | None, scale: Value | None) -> Value:
-        weight = weight if zero is None else self.b.fsub(weight, zero)
-        return weight if scale is None else self.b.fmul(weight, scale)
-
     def _add(
         self, place: tuple[Value, Value], weights: list[Value], sums: list[list[Variable]]
     ) -> None:
@@ -191,12 +172,3 @@ class _Axpy:
             act = e.splat(e.load(self._act(self.b.add(row, I64(i)), k), F32), e.lanes)
             for weight, total in zip(weights, totals, strict=True):
                 total.set(e.fma(act, weight, total.get()))
-
-
-def _table(
-    task: KernelArguments, table: Word, kind: DType, place: tuple[Value, Value]
-) -> Value | None:
-    """Return scales or zero points of a vector of columns; None without a table."""
-    if kind is DType.UNSET:
-        return None
-    return column_numbers(task, table, kind, place, task.e.lanes)

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu import gemv
-from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.finish import SumTile
 from driver_layer.engines.native.dpu.fixed_point import FixedRow
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
 from driver_layer.engines.native.dpu.problem import (
@@ -25,14 +25,12 @@ from driver_layer.engines.native.dpu.problem import (
     MatmulProblem,
     WeightLayout,
 )
-from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
+from driver_layer.engines.native.dpu.rows import load_some, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of_rows
-from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I1, I8, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.jit.kernels import KernelSpec
 
 _VECTOR = 64
 """Bytes of a vector, and of a cache line; digits of equal weight are stored in vectors."""
@@ -58,8 +56,7 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
         return None
     if problem.zero not in BYTES | {DType.UNSET}:
         return None
-    spec = KernelSpec(f"dpu digits {problem.key}", partial(_write, problem))
-    return MatmulKernel(spec, partial(_scratch, problem))
+    return MatmulKernel(_Digits.spec(problem), partial(_scratch, problem))
 
 
 def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
@@ -68,63 +65,49 @@ def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     return max(ours, gemv.scratch(problem, m, n, k))
 
 
-def _write(problem: MatmulProblem, host: Host) -> str:
-    e = Emitter(host)
-    _Digits(problem, e).write()
-    return e.finish()
-
-
-class _Digits:
+class _Digits(KernelWriter):
     """Writer of one kernel."""
 
+    family = "digits"
+
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
-        self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = KernelArguments(e)
+        super().__init__(problem, e)
+        task, b = self.task, self.b
         self.rows = problem.rows
         self.signed = problem.weight is DType.I8
         self.ahead = task.ahead_by_halves(_COLUMNS)
-        b, padded = e.b, task.rounded(task[Word.K], _VECTOR)
-        self.padded, self.row_bytes = padded, b.mul(padded, I64(_DIGITS))
+        self.padded = task.rounded(task[Word.K], _VECTOR)
+        self.row_bytes = b.mul(self.padded, I64(_DIGITS))
         self.pitch = b.mul(task.rounded(task[Word.N], 16), I64(4))
-        plain = b.mul(self.row_bytes, I64(self.rows))
-        offsets = b.mul(self.pitch, I64(self.rows)), self.pitch, self.pitch
-        totals = b.add(plain, b.mul(padded, I64(4)))
-        sums = b.add(totals, I64(_VECTOR * _DIGITS * self.rows))
-        places = [plain, totals, sums]
-        for offset in offsets[:-1]:
-            places.append(b.add(places[-1], offset))
-        self.plain, self.totals, self.sums, self.scales, self.zeros = (
-            e.at(e.scratch, place) for place in places
-        )
+        self.acts = self.reserve(self.row_bytes, self.rows)
+        self.plain = self.reserve(self.padded, 4)
+        self.totals = self.reserve(I64(_VECTOR * _DIGITS * self.rows))
+        self.sums = self.reserve(self.pitch, self.rows)
+        self.scales, self.zeros = self.reserve(self.pitch), self.reserve(self.pitch)
+        self.floats = gemv.Gemv(problem, e)
 
-    def write(self) -> None:
-        """Write the kernel's body."""
-        e, b, task, problem = self.e, self.b, self.task, self.problem
-        floats = gemv.Gemv(problem, e)
-        with e.loop(0, task[Word.BATCH]) as batch:
-            usable, units = self._take_activations(batch)
-            with b.if_else(usable, likely=True) as (fixed, floating):
-                with fixed:
-                    self._multiply_all(batch, units)
-                with floating:
-                    floats.write_batch(batch)
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry."""
+        usable, units = self._take_activations(batch)
+        with self.b.if_else(usable, likely=True) as (fixed, floating):
+            with fixed:
+                self._multiply_all(batch, units)
+            with floating:
+                self.floats.write_batch(batch)
 
     def _multiply_all(self, batch: Value, units: list[Value]) -> None:
-        e, b, task, problem = self.e, self.b, self.task, self.problem
-        scaled = problem.scale is not DType.UNSET
-        if scaled:
-            take_table(task, Word.SCALE, problem.scale, I64(1), self.scales)
-        if problem.zero is not DType.UNSET:
-            take_table(task, Word.ZERO, problem.zero, I64(1), self.zeros)
+        e, b, task = self.e, self.b, self.task
+        self.take_tables(I64(1), self.scales, self.zeros)
         with e.loop(0, task[Word.N], _COLUMNS) as n:
             for row, (sums, unit) in enumerate(zip(self._block(batch, n), units, strict=True)):
                 place = b.add(b.mul(self.pitch, I64(row)), b.mul(n, I64(4)))
                 e.store(b.fmul(sums, e.splat(unit, _COLUMNS)), e.at(self.sums, place))
-        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
-        tile = SumTile(self.sums, self.pitch, scales=self.scales if scaled else None)
-        finish(problem, task, tile, batch, every)
+        scaled = self.problem.scale is not DType.UNSET
+        self.finish_all(
+            batch, SumTile(self.sums, self.pitch, scales=self.scales if scaled else None)
+        )
 
-    # Conversion of activations and tables
+    # Conversion of activations
 
     def _take_activations(self, batch: Value) -> tuple[Value, list[Value]]:
         """Convert rows to digits in scratch; missing rows are zeros.
@@ -132,17 +115,12 @@ class _Digits:
         Returns:
             Whether all rows suit fixed point, and the unit of each row's integers.
         """
-        e, b, task = self.e, self.b, self.task
+        e, b = self.e, self.b
         usable: Value = I1(1)
         units: list[Value] = []
         for row in range(self.rows):
-            there = b.icmp_signed("<", I64(row), task[Word.M])
-            count = b.select(there, task[Word.K], I64(0))
-            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
-            widen_row(
-                e, Row(self.problem.act, source, task[Word.ACT_K], count), self.plain, self.padded
-            )
-            target = e.at(e.scratch, b.mul(self.row_bytes, I64(row)))
+            widen_row(e, self.act_row(batch, I64(row)), self.plain, self.padded)
+            target = e.at(self.acts, b.mul(self.row_bytes, I64(row)))
             fixed = FixedRow(e, self.plain, _DIGITS, _VECTOR)
             units.append(fixed.round(I64(0), self.padded, partial(self._store, target)))
             usable = b.and_(usable, fixed.usable())
@@ -170,12 +148,8 @@ class _Digits:
     def _block(self, batch: Value, n: Value) -> list[Value]:
         """Return a vector for each row: its sums with the block's columns, in the row's unit."""
         e, b, task = self.e, self.b, self.task
-        last = b.sub(task[Word.N], I64(1))
-        columns = [task.least(b.add(n, I64(i)), last) for i in range(_COLUMNS)]
-        weights = [
-            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (column, Word.WEIGHT_N))
-            for column in columns
-        ]
+        columns = self.columns_from(n, _COLUMNS, task[Word.N])
+        weights = self.weights_of(batch, columns)
         sums = [[self._no_sums() for _ in columns] for _ in range(self.rows)]
         whole = b.and_(task[Word.K], I64(-_VECTOR))
         with e.loop(0, whole, _VECTOR) as k:
@@ -230,7 +204,7 @@ class _Digits:
 
     def _digits(self, row: int, k: Value) -> list[Value]:
         first = self.b.add(self.b.mul(self.row_bytes, I64(row)), self.b.mul(k, I64(_DIGITS)))
-        place = self.e.at(self.e.scratch, first)
+        place = self.e.at(self.acts, first)
         return [self.e.load(self.e.at(place, _VECTOR * i), I8, _VECTOR) for i in range(_DIGITS)]
 
     def _no_sums(self) -> _Sums:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from driver_layer.abi.dtypes import ELEMENT_TYPES, DType
-from driver_layer.engines.native.dpu.problem import MatmulProblem
+from driver_layer.engines.native.dpu.problem import SIZES
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
 from driver_layer.engines.native.jit.memory_types import store_f32
-
-SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
-"""Bytes of a storage element, which holds two elements of 4-bit types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +33,10 @@ class TaskRange:
 
 
 def finish(
-    problem: MatmulProblem,
-    task: KernelArguments,
-    tile: SumTile,
-    batch: Value,
-    spans: tuple[TaskRange, TaskRange],
+    task: KernelArguments, tile: SumTile, batch: Value, spans: tuple[TaskRange, TaskRange]
 ) -> None:
     """Store the rows and columns of a tile, which begins at the spans' begins."""
-    e, (rows, columns) = task.e, spans
+    problem, e, (rows, columns) = task.problem, task.e, spans
     b, lanes = e.b, e.lanes
     size = SIZES[problem.out]
     dense = b.icmp_signed("==", task[Word.OUT_N], I64(size))
@@ -56,7 +48,7 @@ def finish(
             Word.OUT, (batch, Word.OUT_B), (m, Word.OUT_M), (columns.begin, Word.OUT_N)
         )
         sums = e.at(tile.base, b.mul(row, tile.pitch))
-        factor = _row_factor(problem, task, m)
+        factor = row_factor(task, m)
 
         def element(column: Value, width: int) -> None:
             value = e.load(e.at(sums, b.mul(column, I64(4))), I32 if tile.whole else F32, width)
@@ -79,25 +71,8 @@ def finish(
             element(column, 1)
 
 
-def _row_factor(problem: MatmulProblem, task: KernelArguments, m: Value) -> Value | None:
-    if not problem.row_scales:
+def row_factor(task: KernelArguments, m: Value) -> Value | None:
+    """Load the scale of a row; None if rows have no scales."""
+    if not task.problem.row_scales:
         return None
     return task.e.load(task.address(Word.ACT_SCALE, (m, Word.ACT_SCALE_M)), F32)
-
-
-def column_numbers(
-    task: KernelArguments, table: Word, kind: DType, place: tuple[Value, Value], width: int
-) -> Value:
-    """Return scales or zero points of ``width`` columns, repeating the task's last column.
-
-    ``place`` is (first column, group).
-    """
-    e, (n, group) = task.e, place
-    b = e.b
-    read = task.scale if table is Word.SCALE else task.zero
-    last = b.sub(task[Word.N], I64(1))
-    result = e.zero(width)
-    for lane in range(width):
-        one = read(kind, task.least(b.add(n, I64(lane)), last), group)
-        result = b.insert_element(result, one, I32(lane)) if width > 1 else one
-    return result

@@ -12,9 +12,6 @@ tasks that request it (``words.Reuse``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-
-from llvmlite.ir import IRBuilder
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.activations import PITCH, UNITS, Activations
@@ -34,8 +31,8 @@ from driver_layer.engines.native.dpu.problem import (
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, widen_row
-from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Reuse, Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import (
     F32,
     I1,
@@ -46,7 +43,6 @@ from driver_layer.engines.native.jit.emitter import (
     Variable,
 )
 from driver_layer.engines.native.jit.host import Host, Isa
-from driver_layer.engines.native.jit.kernels import KernelSpec
 
 KEPT_BYTES = 2 << 20
 """Maximum size of packed weights that stay in scratch for following tasks."""
@@ -66,9 +62,8 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     flavour = flavour_of(problem, host)
     if flavour is None:
         return None
-    spec = KernelSpec(f"dpu gemm {problem.key}", partial(_write, problem, flavour))
     sizes = _Sizes(problem, flavour, host.lanes)
-    return MatmulKernel(spec, sizes.scratch, sizes.keeps)
+    return MatmulKernel(_Gemm.spec(problem), sizes.scratch, sizes.keeps)
 
 
 class _Sizes:
@@ -102,12 +97,6 @@ class _Sizes:
         return self.packed + (KEPT_BYTES if self.problem.rows == MANY_ROWS else block)
 
 
-def _write(problem: MatmulProblem, flavour: NumberFormat, host: Host) -> str:
-    e = Emitter(host)
-    _Gemm(problem, flavour, e).write()
-    return e.finish()
-
-
 @dataclass(frozen=True, slots=True)
 class _Packed:
     """A packed block of a tile's weights."""
@@ -120,18 +109,22 @@ class _Packed:
     """True if the tile has no sums yet."""
 
 
-class _Gemm:
+class _Gemm(KernelWriter):
     """Writer of one kernel."""
 
-    def __init__(self, problem: MatmulProblem, flavour: NumberFormat, e: Emitter) -> None:
-        self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
-        self.task = KernelArguments(e)
+    family = "gemm"
+
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
+        super().__init__(problem, e)
+        flavour = flavour_of(problem, e.host)
+        assert flavour is not None  # else not chosen
+        self.flavour = flavour
         self.sizes = sizes = _Sizes(problem, flavour, e.lanes)
         wide = e.host.isa >= Isa.AVX512
         self.rows = min(problem.rows, 8 if wide else 4)
         self.vectors = 3 if wide else 2
-        self.packer = Packer(problem, flavour, self.task)
-        self.acts = Activations(problem, flavour, self.task, sizes.rows)
+        self.packer = Packer(flavour, self.task)
+        self.acts = Activations(flavour, self.task, sizes.rows)
         places = (sizes.scales, sizes.tile, sizes.packed)
         self.scales, self.tile, self.packed = (e.at(e.scratch, place) for place in places)
         self.kept = self._kept()
@@ -145,22 +138,19 @@ class _Gemm:
         group = task.least(task[Word.GROUP], k)
         length = task.rounded(task.least(group, I64(sizes.block)), sizes.step)
         filled = b.add(b.sdiv(length, I64(self.flavour.per_unit)), I64(sizes.head))
-        blocks = b.mul(_above(b, k, group), _above(b, group, I64(sizes.block)))
-        lines = b.mul(_above(b, task[Word.N], I64(self.e.lanes)), b.mul(blocks, filled))
+        blocks = b.mul(task.parts(k, group), task.parts(group, I64(sizes.block)))
+        lines = b.mul(task.parts(task[Word.N], I64(self.e.lanes)), b.mul(blocks, filled))
         fits = b.icmp_signed("<=", b.mul(lines, I64(sizes.line)), I64(KEPT_BYTES))
         alone = b.icmp_signed("==", task[Word.BATCH], I64(1))
         reused = b.icmp_signed("!=", task[Word.REUSE], I64(Reuse.NONE))
         wanted = b.or_(reused, b.icmp_signed(">", task[Word.M], I64(sizes.rows)))
         return b.and_(b.and_(fits, alone), wanted)
 
-    def write(self) -> None:
-        """Write the kernel's body."""
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry."""
         e, b, task, sizes = self.e, self.b, self.task, self.sizes
         columns = _VECTORS * e.lanes
-        with (
-            e.loop(0, task[Word.BATCH]) as batch,
-            e.loop(0, task[Word.M], sizes.rows) as m,
-        ):
+        with e.loop(0, task[Word.M], sizes.rows) as m:
             rows = TaskRange(m, task.least(b.sub(task[Word.M], m), I64(sizes.rows)))
             used = e.variable(I64(0))
             with e.loop(0, task[Word.N], columns) as n:
@@ -177,17 +167,17 @@ class _Gemm:
             scales = self.scales
             widen_row(e, Row(problem.scale, address, task[Word.SCALE_N], columns.count), scales)
         tile = SumTile(self.tile, I64(self.sizes.tile_pitch), whole, scales)
-        finish(problem, task, tile, batch, (rows, columns))
+        finish(task, tile, batch, (rows, columns))
 
     def _fill_tile(self, batch: Value, rows: TaskRange, columns: TaskRange, used: Variable) -> None:
         """Sum a tile block by block; ``used`` counts the bytes of kept weights."""
         e, b, task, sizes = self.e, self.b, self.task, self.sizes
-        vectors = _above(b, columns.count, I64(e.lanes))
+        vectors = task.parts(columns.count, I64(e.lanes))
         present = b.icmp_signed("==", task[Word.REUSE], I64(Reuse.PRESENT))
         again = b.or_(b.icmp_signed(">", rows.begin, I64(0)), present)
         present = b.and_(self.kept, again)
         group_size = task[Word.GROUP] if self.problem.group else task[Word.K]
-        with e.loop(0, _above(b, task[Word.K], group_size)) as group:
+        with e.loop(0, task.parts(task[Word.K], group_size)) as group:
             begin = b.mul(group, group_size)
             end = task.least(b.add(begin, group_size), task[Word.K])
             with e.loop(begin, end, sizes.block) as k:
@@ -214,7 +204,7 @@ class _Gemm:
     def _multiply(self, rows: TaskRange, packed: _Packed) -> None:
         """Add a block's products to the tile."""
         e, b = self.e, self.b
-        panels = _above(b, packed.vectors, I64(self.vectors))
+        panels = self.task.parts(packed.vectors, I64(self.vectors))
         with e.loop(0, panels) as panel:
             # Panels of nearly equal width: a narrow one loads more than it multiplies.
             vector = b.udiv(b.mul(panel, packed.vectors), panels)
@@ -278,8 +268,3 @@ class _Gemm:
             e.store(e.fma(total, e.load(run, F32, lanes), present), place)
         else:
             e.store(b.fadd(total, present), place)
-
-
-def _above(b: IRBuilder, a: Value, divisor: Value) -> Value:
-    """Return a quotient, rounded up."""
-    return b.udiv(b.add(a, b.sub(divisor, I64(1))), divisor)

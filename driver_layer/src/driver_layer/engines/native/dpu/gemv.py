@@ -17,22 +17,22 @@ from functools import partial
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SIZES, SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.finish import SumTile
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
     NIBBLES,
+    SIZES,
     MatmulKernel,
     MatmulProblem,
     WeightLayout,
 )
-from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
+from driver_layer.engines.native.dpu.rows import copy_bytes, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of_rows
-from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import KernelArguments
+from driver_layer.engines.native.dpu.tables import dequantised
 from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host, Isa
-from driver_layer.engines.native.jit.kernels import KernelSpec
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 MOST_ROWS = 8
@@ -56,10 +56,9 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
         return None
     if problem.layout is not WeightLayout.K or problem.act not in FLOATS:
         return None
-    if problem.weight in NIBBLES and _nibbles(problem, host.lanes) == 0:
+    if problem.weight in NIBBLES and problem.nibbles_in_lane(host.lanes) == 0:
         return None
-    spec = KernelSpec(f"dpu gemv {problem.key}", partial(_write, problem))
-    return MatmulKernel(spec, partial(scratch, problem))
+    return MatmulKernel(Gemv.spec(problem), partial(scratch, problem))
 
 
 def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
@@ -67,13 +66,6 @@ def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     rows = problem.rows
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
     return 4 * (rows + 1) * (k + 2 * _STEP) + 4 * rows * (n + _STEP) + tables + 64
-
-
-def _nibbles(problem: MatmulProblem, lanes: int) -> int:
-    """Return the number of 4-bit weights in a lane, as groups allow; 0 if less than two."""
-    if problem.group == 0:
-        return 8
-    return next((count for count in (8, 4, 2) if problem.group % (lanes * count) == 0), 0)
 
 
 def _columns(problem: MatmulProblem, host: Host) -> int:
@@ -90,85 +82,66 @@ def _columns(problem: MatmulProblem, host: Host) -> int:
     return max(1, sums // rows // (2 if few and sums > 2 else 1))
 
 
-def _write(problem: MatmulProblem, host: Host) -> str:
-    e = Emitter(host)
-    Gemv(problem, e).write()
-    return e.finish()
-
-
-class Gemv:
+class Gemv(KernelWriter):
     """Writer of one kernel."""
 
+    family = "gemv"
+
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
-        self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = KernelArguments(e)
+        super().__init__(problem, e)
+        task = self.task
         self.rows = problem.rows
         self.rows_at_once = min(self.rows, _ROWS)
         self.columns = _columns(problem, e.host)
         self.packed = problem.weight in NIBBLES
         self.size = SIZES[problem.weight]
-        self.parts = _nibbles(problem, e.lanes) if self.packed else _LINE // e.lanes // self.size
+        self.parts = _LINE // e.lanes // self.size
+        if self.packed:
+            self.parts = problem.nibbles_in_lane(e.lanes)
         self.chunk = self.parts * e.lanes
         self.buffer = e.room(_LINE)
         # The last group's last vector may begin anywhere below k.
         self.padded = task.rounded(e.b.add(task[Word.K], I64(e.lanes)), _STEP)
         self.row_bytes = e.b.mul(self.padded, I64(4))
-        above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
-        self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
+        self.groups = task.parts(task[Word.K], task[Word.GROUP]) if problem.group else I64(1)
         self.ahead = task.ahead(self.columns, self._bytes(task[Word.K]))
-        self.acts = e.scratch
-        """Activations of the current rows."""
-        plain = e.b.mul(self.row_bytes, I64(self.rows))
-        sums = e.b.add(plain, self.row_bytes)
+        self.acts = self.all_acts = self.reserve(self.row_bytes, self.rows)
+        """Activations of the current rows, and of all."""
+        self.plain = self.reserve(self.row_bytes)
         self.pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
-        scales = e.b.add(sums, e.b.mul(self.pitch, I64(self.rows)))
-        zeros = e.b.add(scales, e.b.mul(e.b.mul(task[Word.N], self.groups), I64(4)))
-        places = (e.at(e.scratch, offset) for offset in (plain, sums, scales, zeros))
-        self.plain, self.sums, self.scales, self.zeros = places
+        self.sums = self.reserve(self.pitch, self.rows)
+        self.scales = self.reserve(e.b.mul(task[Word.N], self.groups), 4)
+        self.zeros = self.reserve(I64(0))
 
     def write(self) -> None:
         """Write the kernel's body."""
         if self.problem.group:
-            self._take_tables()
-        with self.e.loop(0, self.task[Word.BATCH]) as batch:
-            self.write_batch(batch)
+            self.take_tables(self.groups, self.scales, self.zeros)
+        super().write()
 
     def write_batch(self, batch: Value) -> None:
         """Write the code for one batch entry; with groups, tables are already in scratch."""
         e, b, task = self.e, self.b, self.task
-        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
         self._take_activations(batch)
         with (
             e.loop(0, task[Word.N], self.columns) as n,
             e.loop(0, self.rows, self.rows_at_once) as row,
         ):
-            self.acts = e.at(e.scratch, b.mul(self.row_bytes, row))
+            self.acts = e.at(self.all_acts, b.mul(self.row_bytes, row))
             corner = b.add(b.mul(self.pitch, row), b.mul(n, I64(4)))
             for i, total in enumerate(self._block(batch, n)):
                 place = b.add(corner, b.mul(self.pitch, I64(i)))
                 e.store(total, e.at(self.sums, place))
-        finish(self.problem, task, SumTile(self.sums, self.pitch), batch, every)
+        self.finish_all(batch, SumTile(self.sums, self.pitch))
 
-    # Conversion of activations and tables
-
-    def _take_tables(self) -> None:
-        """Convert scales and zero points to f32 in scratch, one row for each column."""
-        for table, kind, target in (
-            (Word.SCALE, self.problem.scale, self.scales),
-            (Word.ZERO, self.problem.zero, self.zeros),
-        ):
-            if kind is not DType.UNSET:
-                take_table(self.task, table, kind, self.groups, target)
+    # Conversion of activations
 
     def _take_activations(self, batch: Value) -> None:
         """Convert rows to f32 in scratch; missing rows are zeros."""
-        e, task, b = self.e, self.task, self.b
+        e, b = self.e, self.b
         for row in range(self.rows):
-            there = b.icmp_signed("<", I64(row), task[Word.M])
-            count = b.select(there, task[Word.K], I64(0))
-            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
-            target = e.at(e.scratch, b.mul(self.row_bytes, I64(row)))
-            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
+            taken = self.act_row(batch, I64(row))
+            target = e.at(self.all_acts, b.mul(self.row_bytes, I64(row)))
             widen_row(e, taken, self.plain if self.packed else target, self.padded)
             if self.packed:
                 self._reorder(self.plain, target)
@@ -189,12 +162,8 @@ class Gemv:
     def _block(self, batch: Value, n: Value) -> list[Value]:
         """Return the sums of each row with the block's columns, one vector per row."""
         e, b, task, problem = self.e, self.b, self.task, self.problem
-        last = b.sub(task[Word.N], I64(1))
-        places = [task.least(b.add(n, I64(c)), last) for c in range(self.columns)]
-        weights = [
-            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (place, Word.WEIGHT_N))
-            for place in places
-        ]
+        places = self.columns_from(n, self.columns, task[Word.N])
+        weights = self.weights_of(batch, places)
         totals = [
             [e.variable(e.zero(e.lanes)) for _ in range(self.columns)]
             for _ in range(self.rows_at_once)
@@ -232,16 +201,13 @@ class Gemv:
 
     def _number(self, table: Word, place: Value, group: Value) -> Value | None:
         """Return a column's scale or zero point in all lanes; None without a table."""
-        e, b, problem = self.e, self.b, self.problem
-        scales = table is Word.SCALE
-        kind = problem.scale if scales else problem.zero
-        if kind is DType.UNSET:
+        e, b = self.e, self.b
+        if self.task.kind(table) is DType.UNSET:
             return None
-        if problem.group == 0:
-            read = self.task.scale if scales else self.task.zero
-            return e.splat(read(kind, place, group), e.lanes)
+        if self.problem.group == 0:
+            return e.splat(self.task.number(table, place, group), e.lanes)
         index = b.add(b.mul(place, self.groups), group)
-        base = self.scales if scales else self.zeros
+        base = self.scales if table is Word.SCALE else self.zeros
         return e.splat(e.load(e.at(base, b.mul(index, I64(4))), F32), e.lanes)
 
     def _chunks(
@@ -305,7 +271,7 @@ class Gemv:
                 else:
                     at = e.at(place, part * lanes * self.size)
                     weight = load_f32(e, at, self.problem.weight, lanes)
-                    weight = weight if number is None else b.fsub(weight, number)
+                    weight = dequantised(self.task, weight, number, None)
                     weight = weight if count is None else self._first(weight, count)
                 for act, row in zip(acts, sums, strict=True):
                     row[column].set(e.fma(act, weight, row[column].get()))
@@ -335,4 +301,4 @@ class Gemv:
         else:
             whole = b.and_(b.lshr(packed, bits(4 * part)), bits(15))
         value = b.sitofp(whole, ir.VectorType(F32, lanes))
-        return value if number is None else b.fsub(value, number)
+        return dequantised(self.task, value, number, None)

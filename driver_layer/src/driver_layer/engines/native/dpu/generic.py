@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from driver_layer.abi.dtypes import DType
+from driver_layer.engines.native.dpu.finish import row_factor
 from driver_layer.engines.native.dpu.problem import BYTES, NIBBLES, MatmulKernel, MatmulProblem
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
@@ -30,7 +31,7 @@ def _no_scratch(m: int, n: int, k: int) -> int:
 
 def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
-    task = KernelArguments(e)
+    task = KernelArguments(problem, e)
     with (
         e.loop(0, task[Word.BATCH]) as batch,
         e.loop(0, task[Word.M]) as m,
@@ -38,20 +39,20 @@ def _write(problem: MatmulProblem, host: Host) -> str:
     ):
         total = e.variable(F64(0.0))
         with e.loop(0, task[Word.K]) as k:
-            act = _act(problem, task, (batch, m, k))
-            weight = _weight(problem, task, (batch, n, k))
+            act = _act(task, (batch, m, k))
+            weight = _weight(task, (batch, n, k))
             product = e.b.fmul(e.b.fpext(act, F64), e.b.fpext(weight, F64))
             total.set(e.b.fadd(total.get(), product))
         value = e.b.fptrunc(total.get(), F32)
-        _store(problem, task, value, (batch, m, n))
+        _store(task, value, (batch, m, n))
     return e.finish()
 
 
 _Place = tuple[Value, Value, Value]
 
 
-def _act(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Value:
-    e, (batch, m, k) = task.e, place
+def _act(task: KernelArguments, place: _Place) -> Value:
+    problem, e, (batch, m, k) = task.problem, task.e, place
     steps = ((batch, Word.ACT_B), (m, Word.ACT_M), (k, Word.ACT_K))
     value = load_f32(e, task.address(Word.ACT, *steps), problem.act, 1)
     if problem.act in BYTES:
@@ -59,20 +60,20 @@ def _act(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Value:
     return value
 
 
-def _weight(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Value:
+def _weight(task: KernelArguments, place: _Place) -> Value:
     """Return the weight less its zero point, and scaled, unless sums of integers are scaled."""
-    b, (_, n, k) = task.e.b, place
+    problem, b, (_, n, k) = task.problem, task.e.b, place
     group = b.udiv(k, task[Word.GROUP])
-    value = _stored(problem, task, place)
+    value = _stored(task, place)
     if problem.zero is not DType.UNSET:
-        value = b.fsub(value, task.zero(problem.zero, n, group))
+        value = b.fsub(value, task.number(Word.ZERO, n, group))
     if problem.scale is not DType.UNSET and problem.act not in BYTES:
-        value = b.fmul(value, task.scale(problem.scale, n, group))
+        value = b.fmul(value, task.number(Word.SCALE, n, group))
     return value
 
 
-def _stored(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Value:
-    e, (batch, n, k) = task.e, place
+def _stored(task: KernelArguments, place: _Place) -> Value:
+    problem, e, (batch, n, k) = task.problem, task.e, place
     b = e.b
     packed = problem.weight in NIBBLES
     element = b.lshr(k, I64(1)) if packed else k
@@ -90,14 +91,14 @@ def _stored(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Val
     return b.sitofp(b.ashr(nibble, I8(4)), F32)
 
 
-def _store(problem: MatmulProblem, task: KernelArguments, value: Value, place: _Place) -> None:
-    e, (batch, m, n) = task.e, place
+def _store(task: KernelArguments, value: Value, place: _Place) -> None:
+    problem, e, (batch, m, n) = task.problem, task.e, place
     b = e.b
     if problem.act in BYTES:
         if problem.scale is not DType.UNSET:
-            value = b.fmul(value, task.scale(problem.scale, n, I64(0)))
-        if problem.row_scales:
-            factor = e.load(task.address(Word.ACT_SCALE, (m, Word.ACT_SCALE_M)), F32)
+            value = b.fmul(value, task.number(Word.SCALE, n, I64(0)))
+        factor = row_factor(task, m)
+        if factor is not None:
             value = b.fmul(value, factor)
     value = b.fmul(value, task.alpha)
     steps = ((batch, Word.OUT_B), (m, Word.OUT_M), (n, Word.OUT_N))

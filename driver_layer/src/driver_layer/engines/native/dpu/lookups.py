@@ -17,7 +17,7 @@ from functools import partial, reduce
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
     NIBBLES,
@@ -25,14 +25,12 @@ from driver_layer.engines.native.dpu.problem import (
     MatmulProblem,
     WeightLayout,
 )
-from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
+from driver_layer.engines.native.dpu.rows import copy_bytes, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of
-from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host, Isa
-from driver_layer.engines.native.jit.kernels import KernelSpec
 
 MOST_ROWS = 8
 
@@ -66,17 +64,11 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if host.isa < Isa.AVX512 or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
-    if problem.act not in FLOATS or problem.weight not in NIBBLES or _parts(problem) == 0:
+    if problem.act not in FLOATS or problem.weight not in NIBBLES:
         return None
-    spec = KernelSpec(f"dpu lookups {problem.key}", partial(_write, problem))
-    return MatmulKernel(spec, partial(scratch, problem))
-
-
-def _parts(problem: MatmulProblem) -> int:
-    """Return the number of weights in a lane, as groups allow; 0 if less than two."""
-    if problem.group == 0:
-        return 8
-    return next((parts for parts in (8, 4, 2) if problem.group % (_LANES * parts) == 0), 0)
+    if problem.nibbles_in_lane(_LANES) == 0:
+        return None
+    return MatmulKernel(Lookups.spec(problem), partial(scratch, problem))
 
 
 def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
@@ -87,73 +79,57 @@ def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     return acts + totals + 4 * rows * (n + _BLOCK) + 8 * _BLOCK * groups + _VECTOR
 
 
-def _write(problem: MatmulProblem, host: Host) -> str:
-    e = Emitter(host)
-    Lookups(problem, e).write()
-    return e.finish()
-
-
 _Sums = list[Variable]
 """Vectors whose lanes add up to the sum of a row with a column."""
 
 
-class Lookups:
+class Lookups(KernelWriter):
     """Writer of one kernel."""
 
+    family = "lookups"
+
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
-        self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = KernelArguments(e)
+        super().__init__(problem, e)
+        task = self.task
         self.rows, self.rows_at_once = problem.rows, min(problem.rows, _ROWS)
         self.columns = _COLUMNS[self.rows_at_once]
-        self.parts = _parts(problem)
+        self.parts = problem.nibbles_in_lane(_LANES)
         self.chunk = self.parts * _LANES
         self.buffer = e.room(_VECTOR)
         self.ahead = task.ahead_by_halves(self.columns)
-        above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
-        self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
-        self.acts = e.scratch
-        """Activations of the current rows."""
+        self.groups = task.parts(task[Word.K], task[Word.GROUP]) if problem.group else I64(1)
         self.row_bytes = e.b.mul(task.rounded(task[Word.K], _STEP), I64(4))
         self.pitch = e.b.mul(task.rounded(task[Word.N], _BLOCK), I64(4))
-        plain = e.b.mul(self.row_bytes, I64(self.rows))
-        totals = e.b.add(plain, self.row_bytes)
-        sums = e.b.add(totals, I64(_VECTOR * self.rows * _BLOCK))
-        scales = e.b.add(sums, e.b.mul(self.pitch, I64(self.rows)))
-        zeros = e.b.add(scales, e.b.mul(self.groups, I64(4 * _BLOCK)))
-        places = (e.at(e.scratch, at) for at in (plain, totals, sums, scales, zeros))
-        self.plain, self.totals, self.sums, self.scales, self.zeros = places
-
-    def write(self) -> None:
-        """Write the kernel's body."""
-        with self.e.loop(0, self.task[Word.BATCH]) as batch:
-            self.write_batch(batch)
+        self.acts = self.all_acts = self.reserve(self.row_bytes, self.rows)
+        """Activations of the current rows, and of all."""
+        self.plain = self.reserve(self.row_bytes)
+        self.totals = self.reserve(I64(_VECTOR * self.rows * _BLOCK))
+        self.sums = self.reserve(self.pitch, self.rows)
+        self.scales = self.reserve(self.groups, 4 * _BLOCK)
+        self.zeros = self.reserve(self.groups, 4 * _BLOCK)
 
     def write_batch(self, batch: Value) -> None:
         """Write the code for one batch entry."""
         e, b, task = self.e, self.b, self.task
-        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
         self._take_activations(batch)
         with e.loop(0, task[Word.N], _BLOCK) as n:
             block = TaskRange(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
-            self._take_tables(block)
+            self.take_tables(self.groups, self.scales, self.zeros, block)
             self._sum_columns(batch, block)
             self._add_lanes(n)
-        finish(self.problem, task, SumTile(self.sums, self.pitch), batch, every)
+        self.finish_all(batch, SumTile(self.sums, self.pitch))
 
-    # Conversion of activations and tables
+    # Conversion of activations
 
     def _take_activations(self, batch: Value) -> None:
         """Convert rows to f32 in scratch; missing rows, and elements beyond k, are zeros."""
-        e, task, b = self.e, self.task, self.b
+        e, b = self.e, self.b
         padded = b.lshr(self.row_bytes, I64(2))
         with e.loop(0, self.rows) as row:
-            there = b.icmp_signed("<", row, task[Word.M])
-            count = b.select(there, task[Word.K], I64(0))
-            source = task.address(Word.ACT, (batch, Word.ACT_B), (row, Word.ACT_M))
-            widen_row(e, Row(self.problem.act, source, task[Word.ACT_K], count), self.plain, padded)
+            widen_row(e, self.act_row(batch, row), self.plain, padded)
             beside = b.and_(row, I64(self.rows_at_once - 1))
             first = b.mul(b.sub(row, beside), self.row_bytes)
-            self._reorder(e.at(e.scratch, b.add(first, b.mul(beside, I64(_VECTOR)))))
+            self._reorder(e.at(self.all_acts, b.add(first, b.mul(beside, I64(_VECTOR)))))
 
     def _reorder(self, target: Value) -> None:
         """Reorder a row's chunks as shifts of lanes yield the weights.
@@ -171,27 +147,17 @@ class Lookups:
                 place = e.at(chunk, _VECTOR * self.rows_at_once * part)
                 e.store(e.lanes_of(values, nothing, numbers), place)
 
-    def _take_tables(self, block: TaskRange) -> None:
-        """Convert scales and zero points of a block's columns to f32 in scratch, a row for each."""
-        for table, kind, target in (
-            (Word.SCALE, self.problem.scale, self.scales),
-            (Word.ZERO, self.problem.zero, self.zeros),
-        ):
-            if kind is not DType.UNSET:
-                take_table(self.task, table, kind, self.groups, target, block)
-
     # Sums of columns
 
     def _sum_columns(self, batch: Value, block: TaskRange) -> None:
         """Write vectors of sums of each row with each of a block's columns."""
         e, b = self.e, self.b
-        last = b.sub(block.count, I64(1))
         with (
             e.loop(0, self.rows, self.rows_at_once) as row,
             e.loop(0, block.count, self.columns) as first,
         ):
-            self.acts = e.at(e.scratch, b.mul(row, self.row_bytes))
-            places = [self.task.least(b.add(first, I64(i)), last) for i in range(self.columns)]
+            self.acts = e.at(self.all_acts, b.mul(row, self.row_bytes))
+            places = self.columns_from(first, self.columns, block.count)
             corner = b.add(b.mul(row, I64(_BLOCK)), first)
             target = e.at(self.totals, b.mul(corner, I64(_VECTOR)))
             for below, totals in enumerate(self._totals(batch, block.begin, places)):
@@ -214,10 +180,7 @@ class Lookups:
         Complete chunks come first, then the remainder. Each chunk is within a group.
         """
         e, b, task = self.e, self.b, self.task
-        weights = [
-            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (b.add(n, place), Word.WEIGHT_N))
-            for place in places
-        ]
+        weights = self.weights_of(batch, [b.add(n, place) for place in places])
         numbers = [b.mul(b.mul(place, self.groups), I64(4)) for place in places]
         totals = [[self._nothing() for _ in places] for _ in range(self.rows_at_once)]
         group, end = e.variable(I64(0)), e.variable(task[Word.GROUP])

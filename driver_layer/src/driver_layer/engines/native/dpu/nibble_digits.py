@@ -17,7 +17,7 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu import lookups
-from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange
 from driver_layer.engines.native.dpu.fixed_point import FixedRow
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
 from driver_layer.engines.native.dpu.problem import (
@@ -29,12 +29,10 @@ from driver_layer.engines.native.dpu.problem import (
 )
 from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of
-from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import KernelArguments
-from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.words import TABLE_STRIDES, Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.jit.kernels import KernelSpec
 
 _LANES = 16
 _VECTOR = 64
@@ -44,7 +42,6 @@ _CHUNK = 2 * _VECTOR
 """Weights in a vector."""
 
 _DIGITS = 3
-_CHUNK_BYTES = _CHUNK * _DIGITS
 
 _GROUPS = (32, 64, _CHUNK)
 """Supported group sizes, and multiples of the last (see ``MatmulProblem.group``)."""
@@ -64,8 +61,7 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
         return None
     if problem.group not in _GROUPS:
         return None
-    spec = KernelSpec(f"dpu nibble_digits {problem.key}", partial(_write, problem))
-    return MatmulKernel(spec, partial(_scratch, problem))
+    return MatmulKernel(_NibbleDigits.spec(problem), partial(_scratch, problem))
 
 
 def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
@@ -77,12 +73,6 @@ def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     return max(ours, lookups.scratch(problem, m, n, k))
 
 
-def _write(problem: MatmulProblem, host: Host) -> str:
-    e = Emitter(host)
-    _NibbleDigits(problem, e).write()
-    return e.finish()
-
-
 def _moved(problem: MatmulProblem) -> float | None:
     """Return the offset to add to stored weights, without zero points; None to add nothing."""
     if problem.weight is DType.I4:
@@ -90,64 +80,49 @@ def _moved(problem: MatmulProblem) -> float | None:
     return None if problem.zero is DType.UNSET else 0.0
 
 
-class _NibbleDigits:
+class _NibbleDigits(KernelWriter):
     """Writer of one kernel."""
 
+    family = "nibble_digits"
+
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
-        self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = KernelArguments(e)
+        super().__init__(problem, e)
+        task, b = self.task, self.b
         self.per_unit = max(1, _CHUNK // problem.group)
         """Number of groups that share a unit."""
         self.moved = _moved(problem)
         self.ahead = task.ahead_by_halves(_COLUMNS)
-        b = e.b
         self.padded = task.rounded(task[Word.K], _CHUNK)
-        above = b.add(task[Word.K], b.sub(task[Word.GROUP], I64(1)))
-        self.groups = b.udiv(above, task[Word.GROUP])
+        self.groups = task.parts(task[Word.K], task[Word.GROUP])
         self.group_bytes = b.mul(task.rounded(b.add(self.groups, I64(_LANES)), _LANES), I64(4))
         """Bytes of a row of a table, with what is read beyond its last entry."""
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        """Lay out scratch; each place is aligned to vectors."""
-        e, b = self.e, self.b
-        offset: Value = I64(0)
-
-        def place(size: Value, times: int = 1) -> Value:
-            nonlocal offset
-            begin, offset = offset, b.add(offset, b.mul(size, I64(times)))
-            return e.at(e.scratch, begin)
-
-        self.digits = place(b.mul(self.padded, I64(_DIGITS)))
-        self.plain = place(b.mul(self.padded, I64(4)))
-        self.group_sums = place(self.group_bytes)
+        # All places in scratch are aligned to vectors.
+        self.digits = self.reserve(self.padded, _DIGITS)
+        self.plain = self.reserve(self.padded, 4)
+        self.group_sums = self.reserve(self.group_bytes)
         """Sums of each group's activations, f32, which zero points are multiplied by."""
-        self.units = place(self.group_bytes)
-        self.factors = place(self.group_bytes, _BLOCK)
+        self.units = self.reserve(self.group_bytes)
+        self.factors = self.reserve(self.group_bytes, _BLOCK)
         """Scales times units, by column of a block."""
-        self.taken = place(self.group_bytes, _BLOCK)
+        self.taken = self.reserve(self.group_bytes, _BLOCK)
         """Factors times the offset to add to stored weights."""
-        self.scales = place(self.group_bytes, _BLOCK)
-        self.zeros = place(self.group_bytes, _BLOCK)
-        self.totals = place(I64(_VECTOR * _BLOCK))
-        self.sums = place(I64(0))
+        self.scales = self.reserve(self.group_bytes, _BLOCK)
+        self.zeros = self.reserve(self.group_bytes, _BLOCK)
+        self.totals = self.reserve(I64(_VECTOR * _BLOCK))
+        self.sums = self.reserve(I64(0))
+        self.floats = lookups.Lookups(problem, e)
 
-    def write(self) -> None:
-        """Write the kernel's body."""
-        e, b, task = self.e, self.b, self.task
-        floats = lookups.Lookups(self.problem, e)
-        with e.loop(0, task[Word.BATCH]) as batch:
-            usable = self._take_activations(batch)
-            if (
-                self.problem.group != _CHUNK
-            ):  # problem.group divides the group size, and may be smaller
-                same = b.icmp_signed("==", task[Word.GROUP], I64(self.problem.group))
-                usable = b.and_(usable, same)
-            with b.if_else(usable, likely=True) as (fixed, floating):
-                with fixed:
-                    self._multiply_all(batch)
-                with floating:
-                    floats.write_batch(batch)
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry."""
+        b, task, group = self.b, self.task, self.problem.group
+        usable = self._take_activations(batch)
+        if group != _CHUNK:  # the problem's group divides the group size, and may be smaller
+            usable = b.and_(usable, b.icmp_signed("==", task[Word.GROUP], I64(group)))
+        with b.if_else(usable, likely=True) as (fixed, floating):
+            with fixed:
+                self._multiply_all(batch)
+            with floating:
+                self.floats.write_batch(batch)
 
     def _multiply_all(self, batch: Value) -> None:
         e, b, task = self.e, self.b, self.task
@@ -157,8 +132,7 @@ class _NibbleDigits:
             with e.loop(0, block.count, _COLUMNS) as first:
                 self._sum_columns(batch, block, first)
             self._add_lanes(n)
-        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
-        finish(self.problem, task, SumTile(self.sums, I64(0)), batch, every)
+        self.finish_all(batch, SumTile(self.sums, I64(0)))
 
     # Conversion of activations and tables
 
@@ -209,19 +183,15 @@ class _NibbleDigits:
 
         Entries beyond the last group, which are read for missing weights, are 0.
         """
-        e, b, problem = self.e, self.b, self.problem
+        e, b = self.e, self.b
         self._fetch_tables(block)
         nothing, groups = e.zero(_LANES), b.mul(self.groups, I64(4))
-        if problem.zero is not DType.UNSET:
-            take_table(self.task, Word.ZERO, problem.zero, self.groups, self.zeros, block)
-        scaled = problem.scale is not DType.UNSET
-        if scaled:
-            take_table(self.task, Word.SCALE, problem.scale, self.groups, self.scales, block)
+        self.take_tables(self.groups, self.scales, self.zeros, block)
         with e.loop(0, block.count) as column:
             with e.loop(0, groups, _VECTOR) as at:
                 first = b.add(b.mul(column, groups), at)
                 factors = e.load(e.at(self.units, at), F32, _LANES)
-                if scaled:
+                if self.problem.scale is not DType.UNSET:
                     factors = b.fmul(factors, e.load(e.at(self.scales, first), F32, _LANES))
                 e.store(factors, e.at(self._of_column(self.factors, column), at))
                 if self.moved is not None:
@@ -242,11 +212,8 @@ class _NibbleDigits:
     def _fetch_tables(self, block: TaskRange) -> None:
         """Prefetch the tables of the next block, which are read together before its weights."""
         e, b, task = self.e, self.b, self.task
-        for table, kind, along_n, along_k in (
-            (Word.SCALE, self.problem.scale, Word.SCALE_N, Word.SCALE_GROUP),
-            (Word.ZERO, self.problem.zero, Word.ZERO_N, Word.ZERO_GROUP),
-        ):
-            if kind is not DType.UNSET:
+        for table, (along_n, along_k) in TABLE_STRIDES.items():
+            if task.kind(table) is not DType.UNSET:
                 first = task.address(table, (b.add(block.begin, I64(_BLOCK)), along_n))
                 row = b.mul(self.groups, task[along_k])
                 dense = b.icmp_signed("==", task[along_n], row)
@@ -259,12 +226,8 @@ class _NibbleDigits:
     def _sum_columns(self, batch: Value, block: TaskRange, first: Value) -> None:
         """Write vectors of sums of some columns of a block."""
         e, b, task = self.e, self.b, self.task
-        last = b.sub(block.count, I64(1))
-        columns = [task.least(b.add(first, I64(i)), last) for i in range(_COLUMNS)]
-        weights = [
-            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (place, Word.WEIGHT_N))
-            for place in (b.add(block.begin, column) for column in columns)
-        ]
+        columns = self.columns_from(first, _COLUMNS, block.count)
+        weights = self.weights_of(batch, [b.add(block.begin, column) for column in columns])
         totals = [e.variable(e.zero(_LANES)) for _ in columns]
         if self.moved is not None:
             self._begin_sums(columns, totals)

@@ -17,7 +17,7 @@ from functools import partial
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.finish import SumTile
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, fits_bf16
 from driver_layer.engines.native.dpu.pack import turned
 from driver_layer.engines.native.dpu.problem import (
@@ -28,12 +28,10 @@ from driver_layer.engines.native.dpu.problem import (
 )
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, take_row
 from driver_layer.engines.native.dpu.sums import sums_of
-from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.jit.kernels import KernelSpec
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 _WORDS = 32
@@ -63,8 +61,7 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
         return None
     if problem.group % (2 * _WORDS):
         return None
-    spec = KernelSpec(f"dpu nibbles {problem.key}", partial(_write, problem))
-    return MatmulKernel(spec, partial(_scratch, problem))
+    return MatmulKernel(_Nibbles.spec(problem), partial(_scratch, problem))
 
 
 def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
@@ -75,51 +72,45 @@ def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     return acts + sums + tables + _VECTOR
 
 
-def _write(problem: MatmulProblem, host: Host) -> str:
-    e = Emitter(host)
-    _Nibbles(problem, e).write()
-    return e.finish()
-
-
-class _Nibbles:
+class _Nibbles(KernelWriter):
     """Writer of one kernel."""
 
+    family = "nibbles"
+
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
-        self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = KernelArguments(e)
+        super().__init__(problem, e)
+        task = self.task
         self.parts = 2 if problem.group % _STEP else 4
         self.chunk = self.parts * _WORDS
         self.halves = _HALVES[problem.act]
         self.buffer = e.room(_VECTOR)
         self.padded = task.rounded(task[Word.K], _STEP)
-        above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
-        self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
+        self.groups = task.parts(task[Word.K], task[Word.GROUP]) if problem.group else I64(1)
         self.ahead = task.ahead(_COLUMNS)
-        plain = e.b.mul(self.padded, I64(2 * self.halves))
-        tables = e.b.add(plain, e.b.mul(self.padded, I64(2)))
-        numbers = e.b.add(tables, I64(_ZEROS * _VECTOR))
-        sums = e.b.add(numbers, e.b.mul(task.rounded(self.groups, 16), I64(_VECTOR)))
-        scales = e.b.add(sums, e.b.mul(task.rounded(task[Word.N], 16), I64(4)))
-        zeros = e.b.add(scales, e.b.mul(e.b.mul(task[Word.N], self.groups), I64(4)))
-        places = (e.at(e.scratch, at) for at in (plain, tables, numbers, sums, scales, zeros))
-        self.plain, self.tables, self.numbers, self.sums, self.scales, self.zeros = places
+        self.acts = self.reserve(self.padded, 2 * self.halves)
+        self.plain = self.reserve(self.padded, 2)
+        self.tables = self.reserve(I64(_ZEROS * _VECTOR))
+        self.numbers = self.reserve(task.rounded(self.groups, 16), _VECTOR)
+        self.sums = self.reserve(task.rounded(task[Word.N], 16), 4)
+        self.scales = self.reserve(e.b.mul(task[Word.N], self.groups), 4)
+        self.zeros = self.reserve(I64(0))
 
     def write(self) -> None:
         """Write the kernel's body."""
-        e, b, task, problem = self.e, self.b, self.task, self.problem
-        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
-        if problem.scale is not DType.UNSET:
-            take_table(task, Word.SCALE, problem.scale, self.groups, self.scales)
-        if problem.zero is not DType.UNSET:
-            take_table(task, Word.ZERO, problem.zero, self.groups, self.zeros)
+        self.take_tables(self.groups, self.scales, self.zeros)
+        if self.problem.zero is not DType.UNSET:
             self._write_tables()
-        with e.loop(0, task[Word.BATCH]) as batch:
-            self._take_activations(batch)
-            with e.loop(0, task[Word.N], _COLUMNS) as n:
-                if {problem.scale, problem.zero} != {DType.UNSET}:
-                    self._write_numbers(n)
-                e.store(self._block(batch, n), e.at(self.sums, b.mul(n, I64(4))))
-            finish(problem, task, SumTile(self.sums, I64(0)), batch, every)
+        super().write()
+
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry; tables are already in scratch."""
+        e, problem = self.e, self.problem
+        self._take_activations(batch)
+        with e.loop(0, self.task[Word.N], _COLUMNS) as n:
+            if {problem.scale, problem.zero} != {DType.UNSET}:
+                self._write_numbers(n)
+            e.store(self._block(batch, n), e.at(self.sums, self.b.mul(n, I64(4))))
+        self.finish_all(batch, SumTile(self.sums, I64(0)))
 
     # Preparation of tables and activations
 
@@ -151,7 +142,7 @@ class _Nibbles:
         row = Row(self.problem.act, source, task[Word.ACT_K], task[Word.K])
         for half, take in enumerate([self._high, self._low][: self.halves]):
             take_row(e, row, self.plain, take, (I16(0), self.padded), e.lanes)
-            self._reorder(e.at(e.scratch, _VECTOR * half))
+            self._reorder(e.at(self.acts, _VECTOR * half))
 
     def _high(self, address: Value, width: int) -> Value:
         """Load activations truncated to bf16."""
@@ -186,7 +177,8 @@ class _Nibbles:
         e, b, problem, lanes = self.e, self.b, self.problem, self.e.lanes
         words = ir.VectorType(I32, lanes)
         nothing: list[Value] = [ir.Constant(words, ir.Undefined)] * _COLUMNS
-        rows = [b.mul(column, self.groups) for column in self._columns(n)]
+        columns = self.columns_from(n, _COLUMNS, self.task[Word.N])
+        rows = [b.mul(column, self.groups) for column in columns]
 
         def numbers(table: Value, group: Value) -> list[Value]:
             places = [e.at(table, b.mul(b.add(row, group), I64(4))) for row in rows]
@@ -206,21 +198,13 @@ class _Nibbles:
             for i, one_group in enumerate(turned(e, scales + offsets)):
                 e.store(one_group, e.at(target, _VECTOR * i))
 
-    def _columns(self, n: Value) -> list[Value]:
-        """Return a block's columns, repeating the task's last column."""
-        b, last = self.b, self.b.sub(self.task[Word.N], I64(1))
-        return [self.task.least(b.add(n, I64(i)), last) for i in range(_COLUMNS)]
-
     def _block(self, batch: Value, n: Value) -> Value:
         """Return the sums of the block's columns: complete chunks, then the remainder.
 
         Beyond k, activations are zeros.
         """
         e, b, task = self.e, self.b, self.task
-        weights = [
-            task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (column, Word.WEIGHT_N))
-            for column in self._columns(n)
-        ]
+        weights = self.weights_of(batch, self.columns_from(n, _COLUMNS, task[Word.N]))
         totals = [e.variable(e.zero(e.lanes)) for _ in weights]
         whole = b.and_(task[Word.K], I64(-self.chunk))
         numbers, end = e.variable(self.numbers), e.variable(task[Word.GROUP])
@@ -248,7 +232,7 @@ class _Nibbles:
     def _acts(self, k: Value) -> list[list[Value]]:
         """Load a chunk of activations: one or two vectors of bf16 for each nibble of the words."""
         e = self.e
-        first = e.at(e.scratch, self.b.mul(k, I64(2 * self.halves)))
+        first = e.at(self.acts, self.b.mul(k, I64(2 * self.halves)))
         halves = range(self.halves)
         return [
             [e.load(e.at(first, _VECTOR * (self.halves * part + i)), I16, _WORDS) for i in halves]

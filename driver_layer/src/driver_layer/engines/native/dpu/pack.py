@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import FLOAT8, DType
-from driver_layer.engines.native.dpu.finish import SIZES, column_numbers
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, halves_of
-from driver_layer.engines.native.dpu.problem import NIBBLES, MatmulProblem, WeightLayout
+from driver_layer.engines.native.dpu.problem import NIBBLES, SIZES, MatmulProblem, WeightLayout
 from driver_layer.engines.native.dpu.rows import copy_bytes
+from driver_layer.engines.native.dpu.tables import column_numbers, dequantised
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value
@@ -69,16 +69,14 @@ class Packer:
     """Writer of the packing code.
 
     Args:
-        problem: storage of the weights.
         flavour: number format of the packed weights.
         task: the kernel's arguments.
         lower: bytes from the units to those of the lower parts, if there are any.
     """
 
-    def __init__(
-        self, problem: MatmulProblem, flavour: NumberFormat, task: KernelArguments, lower: int = 0
-    ) -> None:
-        self.problem, self.flavour, self.task = problem, flavour, task
+    def __init__(self, flavour: NumberFormat, task: KernelArguments, lower: int = 0) -> None:
+        self.problem, self.flavour, self.task = task.problem, flavour, task
+        problem = task.problem
         self.e, self.b = task.e, task.e.b
         self.lanes = task.e.lanes
         self.packed = problem.weight in NIBBLES
@@ -98,8 +96,9 @@ class Packer:
             units: address of the units; by default after the head.
         """
         e, problem = self.e, self.problem
-        zeros = self._table(Word.ZERO, problem.zero, block)
-        scales = self._table(Word.SCALE, problem.scale, block)
+        place = block.n, block.group
+        zeros = column_numbers(self.task, Word.ZERO, place, self.lanes)
+        scales = column_numbers(self.task, Word.SCALE, place, self.lanes)
         head = head_vectors(problem, self.flavour)
         units = e.at(run, 4 * self.lanes * head) if units is None else units
         if self.flavour is NumberFormat.BYTES:
@@ -114,11 +113,6 @@ class Packer:
             self._pack_rows(block, units, (zeros, scales))
         else:
             self._pack_squares(block, units, (zeros, scales))
-
-    def _table(self, table: Word, kind: DType, block: PackedBlock) -> Value | None:
-        if kind is DType.UNSET:
-            return None
-        return column_numbers(self.task, table, kind, (block.n, block.group), self.lanes)
 
     # Weights along n
 
@@ -140,7 +134,7 @@ class Packer:
                 copy_bytes(e, row.get(), there, self.buffer, (0, self.lanes * size))
                 row.set(self.buffer)
             value = load_f32(e, row.get(), self.problem.weight, self.lanes)
-            return self._dequantised(value, tables)
+            return dequantised(task, value, *tables)
 
         def store(k: Value, numbers: list[Value]) -> None:
             for part, found in enumerate(self._units(numbers)):
@@ -256,7 +250,8 @@ class Packer:
         if self.flavour is not NumberFormat.F32 and self.problem.weight is DType.BFP16:
             return [[word]]
         parts = 8 if self.packed else 4 // self.size
-        return self._units([self._dequantised(self._part(word, i), tables) for i in range(parts)])
+        weights = [dequantised(self.task, self._part(word, i), *tables) for i in range(parts)]
+        return self._units(weights)
 
     def _units(self, numbers: list[Value]) -> list[list[Value]]:
         """Return the units of f32 vectors, whose numbers are exact in the format, for each part."""
@@ -278,11 +273,6 @@ class Packer:
             b.or_(b.lshr(low, half), b.and_(high, upper))
             for low, high in zip(words[::2], words[1::2], strict=True)
         ]
-
-    def _dequantised(self, number: Value, tables: _Tables) -> Value:
-        zeros, scales = tables
-        number = number if zeros is None else self.b.fsub(number, zeros)
-        return number if scales is None else self.b.fmul(number, scales)
 
     def _splat(self, value: int) -> Value:
         return self.e.splat(I32(value), self.lanes)

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from driver_layer.abi.dtypes import BY_CODE, DType
+from driver_layer.abi.dtypes import BY_CODE, ELEMENT_TYPES, DType
 from driver_layer.abi.tasks import DpuFlag
 from driver_layer.engines.native.jit.kernels import KernelSpec
 
 FLOATS = frozenset({DType.FP32, DType.FP16, DType.BFP16})
 BYTES = frozenset({DType.I8, DType.U8})
 NIBBLES = frozenset({DType.I4, DType.U4})
+
+SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
+"""Bytes of a storage element, which holds two elements of 4-bit types."""
 
 MANY_ROWS = 16
 """Class of all m above 8."""
@@ -71,6 +74,12 @@ class MatmulProblem:
             rows=_rows(rows),
             group=_group(int(registers["group"]), int(registers["k"])),
         )
+
+    def nibbles_in_lane(self, lanes: int) -> int:
+        """Return the number of 4-bit weights in a lane, as groups allow; 0 if less than two."""
+        if self.group == 0:
+            return 8
+        return next((count for count in (8, 4, 2) if self.group % (lanes * count) == 0), 0)
 
     @property
     def key(self) -> str:

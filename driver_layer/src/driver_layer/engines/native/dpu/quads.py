@@ -16,17 +16,15 @@ from functools import partial
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.finish import SumTile
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
 from driver_layer.engines.native.dpu.problem import BYTES, MatmulKernel, MatmulProblem, WeightLayout
-from driver_layer.engines.native.dpu.rows import Row, copy_bytes, take_row
+from driver_layer.engines.native.dpu.rows import copy_bytes, take_row
 from driver_layer.engines.native.dpu.sums import sums_of, sums_of_rows
-from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I8, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.jit.kernels import KernelSpec
 
 MOST_ROWS = 4
 
@@ -45,26 +43,21 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
         return None
     if problem.zero not in BYTES | {DType.UNSET}:
         return None
-    spec = KernelSpec(f"dpu quads {problem.key}", partial(_write, problem))
-    return MatmulKernel(spec, partial(_scratch, problem.rows))
+    return MatmulKernel(_Quads.spec(problem), partial(_scratch, problem.rows))
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
     return rows * (k + _VECTOR) + 4 * (rows + 2) * (n + 16)
 
 
-def _write(problem: MatmulProblem, host: Host) -> str:
-    e = Emitter(host)
-    _Quads(problem, e).write()
-    return e.finish()
-
-
-class _Quads:
+class _Quads(KernelWriter):
     """Writer of one kernel."""
 
+    family = "quads"
+
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
-        self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = KernelArguments(e)
+        super().__init__(problem, e)
+        task = self.task
         self.rows = problem.rows
         self.signed = problem.weight is DType.I8
         self.moves = (problem.act is DType.I8) is self.signed
@@ -73,44 +66,38 @@ class _Quads:
         self.padded = task.rounded(task[Word.K], _VECTOR)
         self.ahead = task.ahead(_COLUMNS)
         self.pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
-        acts = e.b.mul(self.padded, I64(self.rows))
-        sums = e.b.add(acts, e.b.mul(self.pitch, I64(self.rows)))
-        scales, zeros = e.at(e.scratch, sums), e.at(e.scratch, e.b.add(sums, self.pitch))
-        self.sums, self.scales, self.zeros = e.at(e.scratch, acts), scales, zeros
+        self.acts = self.reserve(self.padded, self.rows)
+        self.sums = self.reserve(self.pitch, self.rows)
+        self.scales, self.zeros = self.reserve(self.pitch), self.reserve(self.pitch)
 
     def write(self) -> None:
         """Write the kernel's body."""
-        e, b, task, problem = self.e, self.b, self.task, self.problem
-        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
-        scaled, moved = (kind is not DType.UNSET for kind in (problem.scale, problem.zero))
-        if scaled:
-            take_table(task, Word.SCALE, problem.scale, I64(1), self.scales)
-        if moved:
-            take_table(task, Word.ZERO, problem.zero, I64(1), self.zeros)
-        tile = SumTile(self.sums, self.pitch, whole=True, scales=self.scales if scaled else None)
-        with e.loop(0, task[Word.BATCH]) as batch:
-            self._take_activations(batch)
-            totals = [self._total(row) for row in range(self.rows)]
-            with e.loop(0, task[Word.N], _COLUMNS) as n:
-                for row, sums in enumerate(self._block(batch, n, totals)):
-                    place = b.add(b.mul(self.pitch, I64(row)), b.mul(n, I64(4)))
-                    e.store(sums, e.at(self.sums, place))
-            finish(problem, task, tile, batch, every)
+        self.take_tables(I64(1), self.scales, self.zeros)
+        super().write()
+
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry; tables are already in scratch."""
+        e, b = self.e, self.b
+        self._take_activations(batch)
+        totals = [self._total(row) for row in range(self.rows)]
+        with e.loop(0, self.task[Word.N], _COLUMNS) as n:
+            for row, sums in enumerate(self._block(batch, n, totals)):
+                place = b.add(b.mul(self.pitch, I64(row)), b.mul(n, I64(4)))
+                e.store(sums, e.at(self.sums, place))
+        scales = None if self.problem.scale is DType.UNSET else self.scales
+        self.finish_all(batch, SumTile(self.sums, self.pitch, whole=True, scales=scales))
 
     def _take_activations(self, batch: Value) -> None:
         """Convert rows in scratch; missing rows, and elements beyond k, are zeros."""
-        e, b, task = self.e, self.b, self.task
+        e, b = self.e, self.b
 
         def take(address: Value, width: int) -> Value:
             value = e.load(address, I8, width)
             return b.xor(value, e.splat(I8(-128), width)) if self.moves else value
 
         for row in range(self.rows):
-            there = b.icmp_signed("<", I64(row), task[Word.M])
-            count = b.select(there, task[Word.K], I64(0))
-            source = task.address(Word.ACT, (batch, Word.ACT_B), (I64(row), Word.ACT_M))
-            taken = Row(self.problem.act, source, task[Word.ACT_K], count)
-            target = e.at(e.scratch, b.mul(self.padded, I64(row)))
+            taken = self.act_row(batch, I64(row))
+            target = e.at(self.acts, b.mul(self.padded, I64(row)))
             take_row(e, taken, target, take, (I8(0), self.padded), _VECTOR)
 
     def _total(self, row: int) -> Value:
@@ -126,15 +113,7 @@ class _Quads:
     def _block(self, batch: Value, n: Value, totals: list[Value]) -> list[Value]:
         """Return the sums of each row with the block's columns, one vector of i32 per row."""
         e, b, task = self.e, self.b, self.task
-        last = b.sub(task[Word.N], I64(1))
-        weights = [
-            task.address(
-                Word.WEIGHT,
-                (batch, Word.WEIGHT_B),
-                (task.least(b.add(n, I64(i)), last), Word.WEIGHT_N),
-            )
-            for i in range(_COLUMNS)
-        ]
+        weights = self.weights_of(batch, self.columns_from(n, _COLUMNS, task[Word.N]))
         # The last row consists of ones and yields the sums of weights.
         sums = [[e.variable(self._nothing()) for _ in weights] for _ in range(self.rows + 1)]
         whole = b.and_(task[Word.K], I64(-_VECTOR))
@@ -179,7 +158,7 @@ class _Quads:
 
     def _act(self, row: int, k: Value) -> Value:
         offset = self.b.add(self.b.mul(self.padded, I64(row)), k)
-        return self.e.load(self.e.at(self.e.scratch, offset), I8, _VECTOR)
+        return self.e.load(self.e.at(self.acts, offset), I8, _VECTOR)
 
     def _ones(self) -> Value:
         return self.e.splat(I8(1), _VECTOR)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SIZES
+from driver_layer.engines.native.dpu.problem import SIZES
 from driver_layer.engines.native.jit.emitter import F32, I1, I8, I32, I64, PTR, Emitter, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 

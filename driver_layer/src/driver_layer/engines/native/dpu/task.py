@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.words import WORDS, Word
+from driver_layer.engines.native.dpu.problem import MatmulProblem
+from driver_layer.engines.native.dpu.words import TABLE_STRIDES, WORDS, Word
 from driver_layer.engines.native.jit.emitter import F32, I64, PTR, Emitter, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 
@@ -20,12 +21,13 @@ class KernelArguments:
     """Words of a task, or of a part of its weights, loaded once.
 
     Args:
+        problem: the problem that the kernel computes.
         e: emitter of the kernel.
         part: number of the part; by default the first.
     """
 
-    def __init__(self, e: Emitter, part: Value | None = None) -> None:
-        self.e = e
+    def __init__(self, problem: MatmulProblem, e: Emitter, part: Value | None = None) -> None:
+        self.problem, self.e = problem, e
         words = e.args if part is None else e.at(e.args, e.b.mul(part, I64(8 * WORDS)))
         kinds = [PTR if i in _POINTERS else I64 for i in range(WORDS)]
         self._words = [e.load(e.at(words, 8 * i), kind) for i, kind in enumerate(kinds)]
@@ -46,19 +48,24 @@ class KernelArguments:
         """Return the address of indices along strides."""
         return self.e.at(self[pointer], self.offset(*parts))
 
-    def scale(self, kind: DType, n: Value, group: Value) -> Value:
-        """Load the scale of a column's group, as f32."""
-        address = self.address(Word.SCALE, (n, Word.SCALE_N), (group, Word.SCALE_GROUP))
-        return load_f32(self.e, address, kind, 1)
+    def number(self, table: Word, n: Value, group: Value) -> Value:
+        """Load the scale or zero point of a column's group, as f32."""
+        along_n, along_k = TABLE_STRIDES[table]
+        address = self.address(table, (n, along_n), (group, along_k))
+        return load_f32(self.e, address, self.kind(table), 1)
 
-    def zero(self, kind: DType, n: Value, group: Value) -> Value:
-        """Load the zero point of a column's group, as f32."""
-        address = self.address(Word.ZERO, (n, Word.ZERO_N), (group, Word.ZERO_GROUP))
-        return load_f32(self.e, address, kind, 1)
+    def kind(self, table: Word) -> DType:
+        """Return the element type of ``SCALE`` or ``ZERO``; UNSET without such a table."""
+        return self.problem.scale if table is Word.SCALE else self.problem.zero
 
     def least(self, a: Value, b: Value) -> Value:
         """Return the smaller of two numbers."""
         return self.e.b.select(self.e.b.icmp_signed("<", a, b), a, b)
+
+    def parts(self, count: Value, size: Value) -> Value:
+        """Return the number of parts of a size: a quotient, rounded up."""
+        b = self.e.b
+        return b.udiv(b.add(count, b.sub(size, I64(1))), size)
 
     def rounded(self, value: Value, multiple: int) -> Value:
         """Return a number rounded up to a multiple, which is a power of two."""

@@ -12,10 +12,6 @@ stay in the first-level cache, weights in the second; sums are prefetched before
 
 from __future__ import annotations
 
-from functools import partial
-
-from llvmlite.ir import IRBuilder
-
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.activations import Activations
 from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
@@ -29,7 +25,6 @@ from driver_layer.engines.native.dpu.problem import (
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, widen_row
-from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.tile_registers import ROW_BYTES, ROWS, configured
 from driver_layer.engines.native.dpu.tile_sums import (
     SIDE,
@@ -41,9 +36,9 @@ from driver_layer.engines.native.dpu.tile_sums import (
     TileSums,
 )
 from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.jit.kernels import KernelSpec
 
 COLUMNS = 1024
 """Columns for which activations are converted once."""
@@ -66,16 +61,8 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     flavour = tile_flavour_of(problem, host)
     if flavour is None:
         return None
-    spec = KernelSpec(f"dpu tiles {problem.key}", partial(_write, problem, flavour))
     size = _Places(problem, flavour).end
-    return MatmulKernel(spec, lambda m, n, k: size, columns=COLUMNS)
-
-
-def _write(problem: MatmulProblem, flavour: NumberFormat, host: Host) -> str:
-    e = Emitter(host)
-    with configured(e):
-        _Tiles(problem, flavour, e).write()
-    return e.finish()
+    return MatmulKernel(_Tiles.spec(problem), lambda m, n, k: size, columns=COLUMNS)
 
 
 class _Places:
@@ -101,15 +88,19 @@ class _Places:
         self.end = self.packed + _VECTORS * self.run
 
 
-class _Tiles:
+class _Tiles(KernelWriter):
     """Writer of one kernel."""
 
-    def __init__(self, problem: MatmulProblem, flavour: NumberFormat, e: Emitter) -> None:
-        self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
-        self.task = KernelArguments(e)
+    family = "tiles"
+
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
+        super().__init__(problem, e)
+        flavour = tile_flavour_of(problem, e.host)
+        assert flavour is not None  # else not chosen
+        self.flavour = flavour
         self.places = places = _Places(problem, flavour)
-        self.acts = Activations(problem, flavour, self.task, SIDE, places.units)
-        self.packer = Packer(problem, flavour, self.task, places.part)
+        self.acts = Activations(flavour, self.task, SIDE, places.units)
+        self.packer = Packer(flavour, self.task, places.part)
         self.packed = e.at(e.scratch, places.packed)
         self.corrected = flavour.whole or bool(problem.group and places.head)
         """True if groups' sums are scaled or corrected before they are added, not at the end."""
@@ -125,12 +116,13 @@ class _Tiles:
 
     def write(self) -> None:
         """Write the kernel's body."""
+        with configured(self.e):
+            super().write()
+
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry."""
         e, b, task = self.e, self.b, self.task
-        with (
-            e.loop(0, task[Word.BATCH]) as batch,
-            e.loop(0, task[Word.M], _ROWS) as m,
-            e.loop(0, task[Word.N], COLUMNS) as n,
-        ):
+        with e.loop(0, task[Word.M], _ROWS) as m, e.loop(0, task[Word.N], COLUMNS) as n:
             rows = TaskRange(m, task.least(b.sub(task[Word.M], m), I64(_ROWS)))
             columns = TaskRange(n, task.least(b.sub(task[Word.N], n), I64(COLUMNS)))
             self._widen_scales(columns)
@@ -167,7 +159,7 @@ class _Tiles:
             within = self.b.urem(spans[1].begin, I64(COLUMNS))
             scales = self.e.at(scales, self.b.mul(within, I64(4)))
         tile = SumTile(sums, I64(SUMS_PITCH), self.flavour.whole, scales)
-        finish(self.problem, self.task, tile, batch, spans)
+        finish(self.task, tile, batch, spans)
 
     def _lengths(self) -> tuple[Value, Value]:
         """Return k of a section, which ends with a group, and of a block, a part of the section.
@@ -178,8 +170,8 @@ class _Tiles:
         b, task = self.b, self.task
         most = I64(self.places.units * self.flavour.per_unit // self.step * self.step)
         group = self.group
-        parts = _above(b, group, most)
-        part = task.rounded(_above(b, group, parts), self.step)
+        parts = task.parts(group, most)
+        part = task.rounded(task.parts(group, parts), self.step)
         if not self.problem.group:
             return group, part
         whole = b.icmp_signed("==", b.urem(group, I64(self.step)), I64(0))
@@ -195,12 +187,12 @@ class _Tiles:
         """Pack all columns' weights of a block, each group padded to complete tiles."""
         e, b, task, places = self.e, self.b, self.task, self.places
         per_unit = I64(self.flavour.per_unit)
-        groups = _above(b, depth.count, self.group)
+        groups = task.parts(depth.count, self.group)
         before = b.udiv(depth.begin, self.group)
         count = b.udiv(task.rounded(depth.count, self.step), per_unit)
         units_of_group = b.udiv(self.group, per_unit)
         with (
-            e.loop(0, _above(b, columns.count, I64(ROWS))) as vector,
+            e.loop(0, task.parts(columns.count, I64(ROWS))) as vector,
             e.loop(0, groups) as group,
         ):
             n = b.add(columns.begin, b.mul(vector, I64(ROWS)))
@@ -232,8 +224,3 @@ class _Tiles:
 
 def _rounded(size: int) -> int:
     return -(-size // ROW_BYTES) * ROW_BYTES
-
-
-def _above(b: IRBuilder, a: Value, divisor: Value) -> Value:
-    """Return a quotient, rounded up."""
-    return b.udiv(b.add(a, b.sub(divisor, I64(1))), divisor)

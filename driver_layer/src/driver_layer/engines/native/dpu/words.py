@@ -93,6 +93,12 @@ _STRIDES = {
     "act_scale_stride": (Word.ACT_SCALE_M,),
 }
 
+TABLE_STRIDES = {
+    Word.SCALE: (Word.SCALE_N, Word.SCALE_GROUP),
+    Word.ZERO: (Word.ZERO_N, Word.ZERO_GROUP),
+}
+"""Strides of each table along columns, and along groups of k."""
+
 MOVED_BY_ROW: tuple[tuple[Word, Word], ...] = (
     (Word.ACT, Word.ACT_M),
     (Word.OUT, Word.OUT_M),
