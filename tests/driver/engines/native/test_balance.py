@@ -14,7 +14,7 @@ from driver_layer.engines.native import NativeExecutor
 from driver_layer.engines.native.dispatch.team import Team
 from driver_layer.engines.native.executor import host_kernels
 from driver_layer.engines.native.jit.host import detect
-from driver_layer.engines.native.lower import balance, prefetch, table, work_units
+from driver_layer.engines.native.lower import balance, table, work_units
 from driver_layer.engines.native.lower.calls import Calls
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
@@ -35,7 +35,7 @@ def everything_is_large() -> Iterator[None]:
         patch.setattr(balance, "_MIN_COST", 1)
         patch.setattr(balance, "_COLUMN_MULTIPLE", 2)
         patch.setattr(balance, "_BLOCK_COLUMNS", 2)
-        patch.setattr(prefetch, "_MIN_BYTES", 1)
+        patch.setattr(work_units, "_MIN_BYTES", 1)
         yield
 
 

@@ -8,11 +8,10 @@ address_map       translation of device addresses
 regions           memory regions and their aliases
 split_operands    splits operands that several copies wrote (``split_points``, ``splits``)
 copy_propagation  eliminates copies by redirecting operands to their other side (``redirect``)
-reduction_chains  fuses workloads that continue one another's sums (``fuse_chains``)
-levels            gives independent operations one level; ``align_levels`` moves matmuls together
+reduction_chains  fuses workloads that continue one another's sums
+levels            gives independent operations one level, and moves matmuls together
 merge             merges calls with adjoining operands, and tiles them for the kernel
 balance           splits calls that threads cannot share evenly
-work_units        groups calls into units, in the queues of threads
-prefetch          lists operands to prefetch while threads wait
+work_units        groups calls into units, in the queues of threads; lists operands to prefetch
 fixups            lists the addresses in the table, to rebase it
 """

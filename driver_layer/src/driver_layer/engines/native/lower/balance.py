@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from driver_layer.engines.native.lower.arrays import Flags, Ints
-from driver_layer.engines.native.lower.calls import Calls
+from driver_layer.engines.native.lower.calls import Calls, MadeCalls
 from driver_layer.engines.native.lower.template import ParallelDim, Template
 
 _MIN_COST = 1 << 14
@@ -30,24 +30,20 @@ _BLOCK_COLUMNS = 128
 
 def balance(calls: Calls, threads: int) -> Calls:
     """Split calls so that ``threads`` threads get equal shares."""
-    templates = calls.templates
-    kernels: dict[str, list[int]] = {}
-    for number, template in enumerate(templates):
-        if template.thread_dim is not None and template.spec is not None:
-            kernels.setdefault(template.spec.key, []).append(number)
-    whole, balanced = np.ones(len(calls), np.bool_), calls
-    for numbers in kernels.values():
-        large = np.flatnonzero(np.isin(calls.template, numbers) & (calls.cost >= _MIN_COST))
+    gone: list[Ints] = []
+    made: list[MadeCalls] = []
+    for _, members in calls.grouped(
+        lambda one: one.spec.key if one.spec and one.thread_dim else None
+    ):
+        large = members[calls.cost[members] >= _MIN_COST]
         interleaved = _interleaved(calls, large)
         chosen = interleaved | _remainder(calls, large, threads)
-        whole[large[chosen]] = False
+        gone.append(large[chosen])
+        numbers: list[int] = np.unique(calls.template[large[chosen]]).tolist()
         for number in numbers:
             ours = chosen & (calls.template[large] == number)
-            if ours.any():
-                members = large[ours]
-                words, owners, cost = _split(calls, members, interleaved[ours], threads)
-                balanced = balanced.append(members[owners], words, cost)
-    return balanced.take(np.append(whole, np.ones(len(balanced) - len(whole), np.bool_)))
+            made.append(_split(calls, large[ours], interleaved[ours], threads))
+    return calls.replaced(gone, made)
 
 
 def _remainder(calls: Calls, chosen: Ints, threads: int) -> Flags:
@@ -80,12 +76,8 @@ def _interleaved(calls: Calls, chosen: Ints) -> Flags:
     return found & np.array(columns, np.bool_)[calls.template[chosen]]
 
 
-def _split(calls: Calls, members: Ints, in_blocks: Flags, threads: int) -> tuple[Ints, Ints, Ints]:
-    """Split calls of one template, into blocks or into a part for each thread.
-
-    Returns:
-        Arguments, call and cost of each part.
-    """
+def _split(calls: Calls, members: Ints, in_blocks: Flags, threads: int) -> MadeCalls:
+    """Split calls of one template, into blocks or into a part for each thread."""
     template = calls.templates[int(calls.template[members[0]])]
     assert template.thread_dim is not None
     words = calls.words(members, len(template.words))
@@ -101,7 +93,7 @@ def _split(calls: Calls, members: Ints, in_blocks: Flags, threads: int) -> tuple
         for pointer, stride in dim.pointers:
             parts[:, pointer] += begins * parts[:, stride]
         parts[:, dim.size] = np.minimum(length[owners], sizes[owners] - begins)
-    return parts, owners, calls.cost[members][owners] // counts[owners]
+    return members[owners], parts, calls.cost[members][owners] // counts[owners]
 
 
 def _each_part(template: Template, dim: ParallelDim) -> Iterator[ParallelDim]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,19 +69,48 @@ class Calls:
             address[members], size[members] = first, length * stride
         return address, size
 
-    def append(self, like: Ints, words: Ints, cost: Ints) -> Calls:
-        """Append copies of the calls ``like``, with other arguments and costs."""
-        more = self.take(like)
-        begins = len(self.pool) + words.shape[1] * np.arange(len(words))
-        return Calls(
-            self.templates,
-            np.concatenate([self.template, more.template]),
-            np.concatenate([self.level, more.level]),
-            np.concatenate([self.operation, more.operation]),
-            np.concatenate([self.cost, cost]),
-            np.concatenate([self.begin, begins]),
-            np.concatenate([self.pool, words.reshape(-1)]),
+    def grouped(self, key: Callable[[Template], str | None]) -> list[tuple[Template, Ints]]:
+        """Group calls by a key of their templates, without those of None or without a kernel.
+
+        Returns a template and the calls of each group.
+        """
+        groups: dict[str, list[int]] = {}
+        for number, template in enumerate(self.templates):
+            name = key(template) if template.spec is not None else None
+            if name is not None:
+                groups.setdefault(name, []).append(number)
+        found = [
+            (self.templates[numbers[0]], np.flatnonzero(np.isin(self.template, numbers)))
+            for numbers in groups.values()
+        ]
+        return [(template, members) for template, members in found if len(members)]
+
+    def mergeable(self) -> list[tuple[Template, Ints]]:
+        """Return the calls of each kernel that has parallel dimensions."""
+        return self.grouped(lambda one: one.spec.key if one.spec and one.parallel_dims else None)
+
+    def replaced(self, gone: Sequence[Ints], made: Sequence[MadeCalls]) -> Calls:
+        """Replace some calls by copies of calls with other arguments and costs."""
+        left = np.ones(len(self), np.bool_)
+        for members in gone:
+            left[members] = False
+        begin, pool, end = [self.begin[left]], [self.pool], len(self.pool)
+        for _, words, _ in made:
+            begin.append(end + words.shape[1] * np.arange(len(words)))
+            pool.append(words.reshape(-1))
+            end += words.size
+        like = [np.flatnonzero(left), *(like for like, _, _ in made)]
+        cost = [self.cost[left], *(cost for _, _, cost in made)]
+        return replace(
+            self.take(np.concatenate(like)),
+            cost=np.concatenate(cost),
+            begin=np.concatenate(begin),
+            pool=np.concatenate(pool),
         )
+
+
+MadeCalls = tuple[Ints, Ints, Ints]
+"""For each new call, the call that it is copied from, its arguments and cost."""
 
 
 def make_calls(accesses: Accesses, propagation: CopyPropagation, in_python: Flags) -> Calls:

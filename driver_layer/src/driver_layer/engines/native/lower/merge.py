@@ -11,8 +11,8 @@ from functools import cache
 
 import numpy as np
 
-from driver_layer.engines.native.lower.arrays import Flags, Ints, equal_rows
-from driver_layer.engines.native.lower.calls import Calls
+from driver_layer.engines.native.lower.arrays import Ints, equal_rows
+from driver_layer.engines.native.lower.calls import Calls, MadeCalls
 from driver_layer.engines.native.lower.template import ParallelDim, Template
 
 
@@ -23,20 +23,12 @@ def merge_calls(calls: Calls, threads: int) -> Calls:
         calls: all calls.
         threads: number of threads that share the calls.
     """
-    kernels: dict[str, list[int]] = {}
-    for number, template in enumerate(calls.templates):
-        if template.parallel_dims and template.spec is not None:
-            kernels.setdefault(template.spec.key, []).append(number)
-    for numbers in kernels.values():
-        template = calls.templates[numbers[0]]
-        chosen = np.isin(calls.template, numbers)
-        if chosen.any():
-            calls = _merge_kernel(calls, chosen, template, threads)
-    return calls
+    groups = calls.mergeable()
+    merged = [_merge_kernel(calls, template, members, threads) for template, members in groups]
+    return calls.replaced([members for _, members in groups], merged)
 
 
-def _merge_kernel(calls: Calls, chosen: Flags, template: Template, threads: int) -> Calls:
-    members = np.flatnonzero(chosen)
+def _merge_kernel(calls: Calls, template: Template, members: Ints, threads: int) -> MadeCalls:
     words, levels = calls.words(members, len(template.words)), calls.level[members]
     costs = calls.cost[members].astype(np.float64)
     for dim in template.parallel_dims:
@@ -46,8 +38,7 @@ def _merge_kernel(calls: Calls, chosen: Flags, template: Template, threads: int)
     words, owners = _tile(words, template, np.where(alone, threads, 1))
     size = words[:, template.parallel_dims[-1].size]
     shares = costs[owners] * size / np.bincount(owners, size)[owners]
-    merged = calls.append(members[owners], words, shares.astype(np.int64))
-    return merged.take(np.append(~chosen, np.ones(len(words), np.bool_)))
+    return members[owners], words, shares.astype(np.int64)
 
 
 def _merge_along(

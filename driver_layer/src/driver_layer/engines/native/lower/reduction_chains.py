@@ -11,7 +11,7 @@ memory again; so a chain is fused into one matmul, executed by its last workload
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from driver_layer.engines.native.lower.arrays import Flags, Ints
 from driver_layer.engines.native.lower.calls import Calls
 from driver_layer.engines.native.lower.dataflow import NONE, Scan, flags, scan_kernel
 from driver_layer.engines.native.lower.levels import Dependences
-from driver_layer.engines.native.lower.template import NO_WORD, Access, Reduction
+from driver_layer.engines.native.lower.template import NO_WORD, Access, Reduction, Template
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,9 @@ def find_reduction_chains(
     count = len(accesses)
     candidates, sums = np.full((2, count), NONE, np.int64)
     begins = np.zeros(count, np.int64)
-    for reduction, members in _families(calls):
+    for template, members in calls.grouped(lambda one: one.reduction and one.reduction.family):
+        reduction = template.reduction
+        assert reduction is not None  # else not in a group
         later, earlier = _continuations(calls, reduction, members)
         candidates[calls.operation[later]] = calls.operation[earlier]
         operations = calls.operation[members]
@@ -89,21 +91,6 @@ def _too_long(calls: Calls, before: Ints) -> Flags:
     return total[last] > limits
 
 
-def _families(calls: Calls) -> list[tuple[Reduction, Ints]]:
-    """Group the calls that may form a chain."""
-    families: dict[str, tuple[Reduction, list[int]]] = {}
-    for number, template in enumerate(calls.templates):
-        if template.reduction is not None and template.spec is not None:
-            families.setdefault(template.reduction.family, (template.reduction, []))[1].append(
-                number
-            )
-    found = [
-        (reduction, np.flatnonzero(np.isin(calls.template, numbers)))
-        for reduction, numbers in families.values()
-    ]
-    return [(reduction, members) for reduction, members in found if len(members) > 1]
-
-
 def _accumulating(calls: Calls) -> Flags:
     """Return True for each template that accumulates."""
     depths = [one.reduction for one in calls.templates]
@@ -113,7 +100,7 @@ def _accumulating(calls: Calls) -> Flags:
 
 
 def _continuations(calls: Calls, reduction: Reduction, members: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of calls, later and earlier, where the later continues the earlier's sums."""
+    """Return pairs of a family's calls, where the first continues the sums of the second."""
     some = calls.templates[int(calls.template[members[0]])]
     words = calls.words(members, len(some.words))
     place = some.slots[reduction.accumulator].word
@@ -193,3 +180,79 @@ def _scan_chains(scan: Scan) -> None:
 
 
 _CHAINS = scan_kernel("chains", 8, _scan_chains)
+
+
+def fuse_calls(calls: Calls, chains: ReductionChains) -> Calls:
+    """Let the last call of each chain execute the complete chain, from the first call's begin."""
+    operation = calls.operation
+    ends = np.flatnonzero(
+        (chains.last[operation] == operation) & (chains.first[operation] != operation)
+    )
+    if not len(ends):
+        return calls
+    at = np.full(len(chains.last), -1, np.int64)
+    at[operation] = np.arange(len(calls))
+    begins = at[chains.first[operation[ends]]]
+    members = np.flatnonzero(chains.first[chains.last[operation]] != chains.last[operation])
+    of_chain = chains.last[operation[members]]
+    sizes = np.zeros(len(chains.last), np.int64)
+    costs = np.zeros(len(chains.last), np.int64)
+    np.add.at(sizes, of_chain, _sizes(calls, members))
+    np.add.at(costs, of_chain, calls.cost[members])
+    calls = _lengthened(calls, ends, begins, sizes[operation[ends]])
+    cost = calls.cost.copy()
+    cost[ends] = costs[operation[ends]]
+    return replace(calls, cost=cost).take(~chains.fused[operation])
+
+
+def _sizes(calls: Calls, members: Ints) -> Ints:
+    """Return the reduction size of some calls."""
+    sizes = np.zeros(len(members), np.int64)
+    used: list[int] = np.unique(calls.template[members]).tolist()
+    for number in used:
+        reduction = calls.templates[number].reduction
+        assert reduction is not None  # only reductions are in chains
+        sizes[calls.template[members] == number] = calls.templates[number].words[reduction.sizes[0]]
+    return sizes
+
+
+def _lengthened(calls: Calls, ends: Ints, begins: Ints, sizes: Ints) -> Calls:
+    """Replace the arguments of calls ``ends`` by those of ``begins``, with new reduction sizes."""
+    templates: list[Template] = list(calls.templates)
+    template, begin, pool = calls.template.copy(), calls.begin.copy(), [calls.pool]
+    top = len(calls.pool)
+    kinds = np.stack([calls.template[begins], sizes], axis=1)
+    different: list[tuple[int, int]] = np.unique(kinds, axis=0).tolist()
+    for number, size in different:
+        whole = calls.templates[number]
+        reduction = whole.reduction
+        assert reduction is not None
+        chosen = (kinds == (number, size)).all(axis=1)
+        words = calls.words(begins[chosen], len(whole.words))
+        words[:, list(reduction.sizes)] = size
+        template[ends[chosen]] = len(templates)
+        templates.append(replace(whole, scratch=reduction.scratch(size)))
+        begin[ends[chosen]] = top + words.shape[1] * np.arange(len(words))
+        top += words.size
+        pool.append(words.reshape(-1))
+    return replace(
+        calls, templates=templates, template=template, begin=begin, pool=np.concatenate(pool)
+    )
+
+
+def fuse_accesses(dependences: Dependences, chains: ReductionChains) -> Dependences:
+    """Move the accesses of a chain to its last operation."""
+    graph, fused = dependences.graph, chains.fused
+    if not fused.any():
+        return dependences
+    owners = chains.last[graph.owners]
+    order = np.argsort(owners, kind="stable")
+    owners = owners[order]
+    first = np.searchsorted(owners, np.arange(len(graph.first))).astype(np.int64)
+    joined = replace(graph, first=first, kinds=graph.kinds[order], owners=owners)
+    return replace(
+        dependences,
+        graph=joined,
+        regions=dependences.regions[order],
+        eliminated=dependences.eliminated | fused,
+    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from driver_layer.engines.native.lower.accesses import Accesses
 from driver_layer.engines.native.lower.arrays import Ints
-from driver_layer.engines.native.lower.calls import Calls
+from driver_layer.engines.native.lower.calls import Calls, MadeCalls
 from driver_layer.engines.native.lower.template import (
     NO_WORD,
     Axis,
@@ -131,28 +131,20 @@ def split_accesses(
 
 def split_calls(calls: Calls) -> Calls:
     """Split calls into one for each part, unless the kernel accepts several parts."""
-    template, several = calls.template.copy(), np.zeros(len(calls), np.bool_)
-    found: dict[int, list[_PartCalls]] = {}
+    template = calls.template.copy()
+    gone: list[Ints] = []
+    made: list[MadeCalls] = []
     for number, one in enumerate(calls.templates):
         split = one.split
         if split is not None and split.dim.count == NO_WORD:
             members = np.flatnonzero(calls.template == number)
-            template[members], several[members] = split.whole, True
-            whole = calls.templates[split.whole]
-            made = found.setdefault(len(whole.words), [])
-            made.append(_part_calls(calls, members, whole, split))
-    calls = replace(calls, template=template)
-    for made in found.values():
-        members, words, costs = (np.concatenate(columns) for columns in zip(*made, strict=True))
-        calls = calls.append(members, words, costs)
-    return calls.take(np.append(~several, np.ones(len(calls) - len(several), np.bool_)))
+            template[members] = split.whole
+            gone.append(members)
+            made.append(_part_calls(calls, members, calls.templates[split.whole], split))
+    return replace(calls, template=template).replaced(gone, made)
 
 
-_PartCalls = tuple[Ints, Ints, Ints]
-"""Number of the split call, arguments and cost of each new call."""
-
-
-def _part_calls(calls: Calls, members: Ints, whole: Template, split: Split) -> _PartCalls:
+def _part_calls(calls: Calls, members: Ints, whole: Template, split: Split) -> MadeCalls:
     """Return calls of the unsplit template for each part of some calls."""
     bounds = np.array(split.bounds, np.int64)
     sizes, count, width = np.diff(bounds), len(bounds) - 1, len(whole.words)

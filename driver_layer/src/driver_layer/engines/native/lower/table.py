@@ -13,17 +13,18 @@ from driver_layer.engines.native.dispatch.table import MOST_QUEUES, Table
 from driver_layer.engines.native.dma.kernels import GATHER
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
-from driver_layer.engines.native.lower.align_levels import align_levels
 from driver_layer.engines.native.lower.arrays import Flags, Ints
 from driver_layer.engines.native.lower.balance import balance
 from driver_layer.engines.native.lower.calls import Calls, make_calls
 from driver_layer.engines.native.lower.copy_propagation import CopyPropagation
 from driver_layer.engines.native.lower.dataflow import NONE
-from driver_layer.engines.native.lower.fuse_chains import fuse_accesses, fuse_calls
-from driver_layer.engines.native.lower.levels import Dependences
+from driver_layer.engines.native.lower.levels import Dependences, align_levels
 from driver_layer.engines.native.lower.merge import merge_calls
-from driver_layer.engines.native.lower.prefetch import plan_prefetch
-from driver_layer.engines.native.lower.reduction_chains import find_reduction_chains
+from driver_layer.engines.native.lower.reduction_chains import (
+    find_reduction_chains,
+    fuse_accesses,
+    fuse_calls,
+)
 from driver_layer.engines.native.lower.splits import split_calls
 from driver_layer.engines.native.lower.work_units import make_work_units
 
@@ -91,6 +92,6 @@ def build_table(
         rows[row] = python_rows[int(calls.operation[row])].address, 0
     count = int(levels.max(initial=NONE)) + 1
     scratch = max((calls.templates[number].scratch for number in used), default=0)
-    bounds, streams = units.queue_bounds(count), plan_prefetch(units, count)
+    bounds, streams = units.queue_bounds(count), units.streams(count)
     table = Table(rows, units.begins, bounds, scratch, streams, calls.pool, keep=python_rows)
     return LoweredProgram(table, calls)
