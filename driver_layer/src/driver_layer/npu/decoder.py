@@ -5,6 +5,7 @@ The only input is the records that the compiler wrote and the loader placed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -59,33 +60,27 @@ class Decoder:
             return np.zeros(0, kind)
         return self._records(int(reference["address"]), count, kind)
 
-    def _dma_queues(self, root: Any) -> list[Queue]:
-        queues: list[Queue] = []
+    def _dma_queues(self, root: Any) -> Iterator[Queue]:
         for channel in ("ddr", "cmx"):
             for port, reference in enumerate(root[f"dma_{channel}"]):
                 records = self._list(reference, tasks.DMA_TASK)
                 if len(records):
-                    queues.append(_dma_queue(queue_name(f"dma_{channel}", port), records))
-        return queues
+                    yield _dma_queue(queue_name(f"dma_{channel}", port), records)
 
-    def _dpu_queues(self, root: Any) -> list[Queue]:
-        queues: list[Queue] = []
+    def _dpu_queues(self, root: Any) -> Iterator[Queue]:
         for tile, reference in enumerate(root["invariants"]):
             invariants = self._list(reference, tasks.DPU_INVARIANT)
             variants = self._list(root["variants"][tile], tasks.DPU_VARIANT)
             if len(invariants):
-                queues.append(_dpu_queue(tile, invariants, variants))
-        return queues
+                yield _dpu_queue(tile, invariants, variants)
 
-    def _shave_queues(self, root: Any) -> list[Queue]:
-        queues: list[Queue] = []
+    def _shave_queues(self, root: Any) -> Iterator[Queue]:
         for tile, reference in enumerate(root["kernel_invocations"]):
             invocations = self._list(reference, tasks.KERNEL_INVOCATION)
             ranges = self._list(root["kernel_ranges"][tile], tasks.KERNEL_RANGE)
             programs = [self._program(one) for one in ranges]
             if len(invocations):
-                queues.append(self._shave_queue(tile, invocations, programs))
-        return queues
+                yield self._shave_queue(tile, invocations, programs)
 
     def _program(self, kernel_range: Any) -> list[Instruction]:
         address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])

@@ -51,25 +51,46 @@ def issue_order(program: Program, physical_barriers: int) -> Order:
                 queues += [number] * (end - begin)
                 tasks += range(begin, end)
                 progress = True
-    _check_complete(program, heads, barriers)
+    check_complete(program, heads, barriers)
     return Order(queues, tasks)
 
 
 def _issue(queue: Queue, head: int, barriers: BarrierFile) -> int:
     """Issue tasks of a queue while the barriers allow; return the index of the next task."""
-    waits, posts, slots = queue.waits, queue.posts, queue.slots
-    while head < len(waits):
-        if queue.start_after[head] > barriers.programmed_below or not barriers.open(waits[head]):
+    while head < len(queue):
+        if not is_ready(queue, head, barriers):
             break
-        try:
-            barriers.finish(waits[head], posts[head], slots[head])
-        except DeviceFault as fault:
-            raise fault.at(queue.name, head) from None
+        finish(queue, head, barriers)
         head += 1
     return head
 
 
-def _check_complete(program: Program, heads: list[int], barriers: BarrierFile) -> None:
+def is_ready(queue: Queue, index: int, barriers: BarrierFile) -> bool:
+    """Return whether the barriers allow a task of a queue to begin."""
+    programmed = queue.start_after[index] <= barriers.programmed_below
+    return programmed and barriers.open(queue.waits[index])
+
+
+def finish(queue: Queue, index: int, barriers: BarrierFile) -> None:
+    """Count the end of a task in its barriers.
+
+    Raises:
+        DeviceFault: a barrier is misused.
+    """
+    try:
+        barriers.finish(queue.waits[index], queue.posts[index], queue.slots[index])
+    except DeviceFault as fault:
+        raise fault.at(queue.name, index) from None
+
+
+def check_complete(program: Program, heads: Sequence[int], barriers: BarrierFile) -> None:
+    """Raise DeviceFault if a task has not run, or a barrier is not completed.
+
+    Args:
+        program: queues and barriers.
+        heads: number of tasks of each queue that have run.
+        barriers: the barriers' state at the end.
+    """
     for queue, head in zip(program.queues, heads, strict=True):
         if head < len(queue):
             raise DeviceFault(

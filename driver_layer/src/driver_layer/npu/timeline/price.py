@@ -45,13 +45,13 @@ class Price:
     """Tile that the task runs on; None for a transfer."""
     nbytes: int
     """Bytes that a transfer moves, or that DPU and SHAVE read and write in CMX."""
-    ddr_bytes: int
+    ddr_bytes: int = 0
     """Bytes that occupy DDR bandwidth, with the padding of runs shorter than a word."""
-    macs: int
+    macs: int = 0
     """Number of multiply-accumulates."""
-    latency_ns: float
+    latency_ns: float = 0.0
     """Time before the task uses any bandwidth."""
-    busy_ns: float
+    busy_ns: float = 0.0
     """Time after the latency, at the full bandwidth that the task can use."""
 
     @property
@@ -106,7 +106,6 @@ class Pricer:
             tile=None,
             nbytes=nbytes,
             ddr_bytes=sum(in_ddr),
-            macs=0,
             latency_ns=dma_latency_ns(platform, source, target),
             busy_ns=dma_busy_ns(platform, nbytes, source, target, source_run, target_run),
         )
@@ -125,9 +124,7 @@ class Pricer:
             engine=Engine.DPU,
             tile=tile,
             nbytes=sum(part.read_bytes for part in parts) + written,
-            ddr_bytes=0,
             macs=sum(part.macs for part in parts),
-            latency_ns=0.0,
             busy_ns=math.fsum(dpu_ns(self._platform, part) for part in parts),
         )
 
@@ -149,9 +146,6 @@ class Pricer:
             engine=Engine.SHAVE,
             tile=tile,
             nbytes=work.nbytes,
-            ddr_bytes=0,
-            macs=0,
-            latency_ns=0.0,
             busy_ns=shave_ns(self._platform, work),
         )
 

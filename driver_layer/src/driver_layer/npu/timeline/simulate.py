@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from driver_layer.abi.cost.dma import ddr_bytes_per_ns
 from driver_layer.abi.platforms import Platform
-from driver_layer.errors import DeviceFault
 from driver_layer.npu.barriers import BarrierFile
+from driver_layer.npu.order import check_complete, finish, is_ready
 from driver_layer.npu.program import Program
 from driver_layer.npu.timeline.price import Engine, Price
 
@@ -87,7 +87,6 @@ def simulate(
     timeline = _Timeline(program, prices, platform)
     while timeline.issue():
         timeline.advance()
-    timeline.check_complete()
     return timeline.times()
 
 
@@ -116,7 +115,7 @@ class _Timeline:
     def __init__(
         self, program: Program, prices: Sequence[Sequence[Price]], platform: Platform
     ) -> None:
-        self._queues = program.queues
+        self._program, self._queues = program, program.queues
         self._prices = prices
         physical = platform.barriers_per_tile * platform.tiles
         self._barriers = BarrierFile(program.barriers, physical)
@@ -146,27 +145,13 @@ class _Timeline:
                 self._finish(number, running)
 
     def times(self) -> list[TaskTime]:
-        """Return the times of all tasks, queue by queue."""
+        """Return the times of all tasks, queue by queue, at the end of the inference."""
+        check_complete(self._program, [len(done) for done in self._done], self._barriers)
         return [time for queue in self._done for time in queue]
-
-    def check_complete(self) -> None:
-        """Raise DeviceFault if a task has not run or a barrier is not completed."""
-        for queue, done in zip(self._queues, self._done, strict=True):
-            if len(done) < len(queue):
-                wait = queue.waits[len(done)]
-                message = f"deadlock: waits for barriers {self._barriers.describe(wait)}"
-                raise DeviceFault(message, queue.name, len(done))
-        unfinished = self._barriers.unfinished()
-        if unfinished:
-            raise DeviceFault(f"the inference ends with open barriers {unfinished[:8]}")
 
     def _ready(self, number: int) -> bool:
         queue, index = self._queues[number], len(self._done[number])
-        return (
-            index < len(queue)
-            and queue.start_after[index] <= self._barriers.programmed_below
-            and self._barriers.open(queue.waits[index])
-        )
+        return index < len(queue) and is_ready(queue, index, self._barriers)
 
     def _head(self, number: int) -> Price:
         return self._prices[number][len(self._done[number])]
@@ -184,10 +169,7 @@ class _Timeline:
 
     def _finish(self, number: int, running: _Running) -> None:
         queue, index = self._queues[number], len(self._done[number])
-        try:
-            self._barriers.finish(queue.waits[index], queue.posts[index], queue.slots[index])
-        except DeviceFault as fault:
-            raise fault.at(queue.name, index) from None
+        finish(queue, index, self._barriers)
         self._running[number] = None
         self._done[number].append(_time(queue.name, index, running, self._now))
 
