@@ -25,7 +25,7 @@ from driver_layer.engines.native.dma.kernels import (
     GatherWord,
     copy_kernel,
 )
-from driver_layer.engines.native.dma.shapes import JointDim, TransferSide, joint_dims
+from driver_layer.engines.native.dma.shapes import TransferSide, joint_dims
 from driver_layer.engines.native.lower.arrays import Ints, equal_rows
 from driver_layer.engines.native.lower.template import (
     NO_WORD,
@@ -113,15 +113,10 @@ def _copy(key: tuple[int, ...]) -> Template:
     words = [0] * CopyWord.WORDS
     words[CopyWord.WIDTH] = width
     _put_counts(words, CopyWord.COUNTS, [dim.length for dim in dims])
-    for base, strides in (
-        (CopyWord.SRC_STRIDES, [dim.src_stride for dim in dims]),
-        (CopyWord.DST_STRIDES, [dim.dst_stride for dim in dims]),
-    ):
-        words[base + DIMS - len(dims) : base + DIMS] = strides
-    src_dims = _slot_dims(dims, 1, CopyWord.SRC_STRIDES)
-    dst_dims = _slot_dims(dims, 2, CopyWord.DST_STRIDES)
-    source = slot(CopyWord.SRC, Access.READ, src_dims, width)
-    target = slot(CopyWord.DST, Access.WRITE, dst_dims, width)
+    here = [(dim.length, dim.src_stride) for dim in dims]
+    there = [(dim.length, dim.dst_stride) for dim in dims]
+    source = _operand(words, CopyWord.SRC, Access.READ, CopyWord.SRC_STRIDES, here, width)
+    target = _operand(words, CopyWord.DST, Access.WRITE, CopyWord.DST_STRIDES, there, width)
     return Template(copy_kernel(width), tuple(words), (source, target), is_copy=True)
 
 
@@ -133,10 +128,9 @@ def _fill(key: tuple[int, ...]) -> Template:
     words[FillWord.WIDTH] = dst.width
     dims = [dim for dim in dst.dims if dim[0] > 1]
     _put_counts(words, FillWord.COUNTS, [count for count, _ in dims])
-    first = FillWord.DST_STRIDES + DIMS - len(dims)
-    words[first : first + len(dims)] = [stride for _, stride in dims]
-    slots = [Dim(count, stride, first + i) for i, (count, stride) in enumerate(dims)]
-    return Template(FILL, tuple(words), (slot(FillWord.DST, Access.WRITE, slots, dst.width),))
+    strides = FillWord.DST_STRIDES
+    target = _operand(words, FillWord.DST, Access.WRITE, strides, dims, dst.width)
+    return Template(FILL, tuple(words), (target,))
 
 
 def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Group:
@@ -151,21 +145,16 @@ def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Gro
     words[GatherWord.COUNT], words[GatherWord.PITCH], words[GatherWord.WIDTH] = count, pitch, width
     words[GatherWord.ROWS] = length
     target = _pinned(side, Access.WRITE)
-    one_tile = _each_destination(np.array([task]), np.array([[table, dst]]))
-    simple = target.dense and target.region.rows == 1 and len(one_tile[0]) == 1
+    places = _each_destination(np.array([task]), np.array([[table, dst]]))[1][:, 1]
     slots = (
         slot(GatherWord.TABLE, Access.READ, (), (length - 1) * pitch + width),
         slot(GatherWord.LIST, Access.READ, (), 8 * count),
-        slot(GatherWord.DST, Access.WRITE, (), target.region.extent),
+        *(slot(GatherWord.DST, Access.WRITE, (), target.region.extent) for _ in places),
     )
     # The reference engine runs gathers that write several tiles, or with gaps.
+    simple = target.dense and target.region.rows == 1 and len(places) == 1
     template = Template(GATHER if simple else None, tuple(words) if simple else (), slots)
-    if simple:
-        return Group(template, np.array([task]), np.array([[table, rows_at, dst]]))
-    places = one_tile[1][:, 1]
-    spread = Template(None, (), (*slots[:2], *(slots[2] for _ in places)))
-    addresses = np.array([[table, rows_at, *places.tolist()]])
-    return Group(spread, np.array([task]), addresses)
+    return Group(template, np.array([task]), np.array([[table, rows_at, *places.tolist()]]))
 
 
 def _pinned(side: TransferSide, access: Access) -> Slot:
@@ -177,9 +166,19 @@ def _put_counts(words: list[int], base: int, counts: Sequence[int]) -> None:
     words[base : base + DIMS] = [1] * (DIMS - len(counts)) + list(counts)
 
 
-def _slot_dims(dims: Sequence[JointDim], field: int, base: int) -> list[Dim]:
-    first = base + DIMS - len(dims)
-    return [Dim(dim.length, dim[field], first + i) for i, dim in enumerate(dims)]
+def _operand(
+    words: list[int],
+    pointer: int,
+    access: Access,
+    strides: int,
+    dims: Sequence[tuple[int, int]],
+    element: int,
+) -> Slot:
+    """Put an operand's strides into the words from ``strides`` on; return its slot."""
+    first = strides + DIMS - len(dims)
+    words[first : strides + DIMS] = [stride for _, stride in dims]
+    named = [Dim(count, stride, first + i) for i, (count, stride) in enumerate(dims)]
+    return slot(pointer, access, named, element)
 
 
 def _each_destination(tasks: Ints, addresses: Ints) -> tuple[Ints, Ints]:
