@@ -25,62 +25,20 @@ F32 = npt.NDArray[np.float32]
 Window = tuple[DType, npt.NDArray[Any]]
 
 
-_ONE = np.float32(1)
-
 _FLOATS = frozenset({DType.FP64, DType.FP32, DType.FP16, DType.BFP16, *FLOAT8})
-
-
-def _rsqrt(a: F32) -> F32:
-    return np.divide(_ONE, np.sqrt(a), dtype=np.float32)
-
-
-def _rcp(a: F32) -> F32:
-    return _ONE / a
-
-
-def _cmpeq(a: F32, b: F32) -> F32:
-    return np.equal(a, b).astype(np.float32)
-
-
-def _cmplt(a: F32, b: F32) -> F32:
-    return np.less(a, b).astype(np.float32)
-
-
-def _cmple(a: F32, b: F32) -> F32:
-    return np.less_equal(a, b).astype(np.float32)
-
-
-def _fma(a: F32, b: F32, c: F32) -> F32:
-    return a * b + c
-
-
-def _sel(a: F32, b: F32, c: F32) -> F32:
-    return np.where(a != 0, b, c)
-
-
-def _rsum(a: F32) -> F32:
-    return a.sum(-1, keepdims=True, dtype=np.float32)
-
-
-def _rmax(a: F32) -> F32:
-    return a.max(-1, keepdims=True)
-
-
-def _rmin(a: F32) -> F32:
-    return a.min(-1, keepdims=True)
 
 
 def _rounded(kind: Float8) -> Callable[[F32], F32]:
     return lambda a: f8_to_f32(f32_to_f8(a, kind), kind)
 
 
-_COMPUTE: Mapping[Op, Callable[..., F32]] = {
+_OF_ONE: Mapping[Op, Callable[[F32], F32]] = {
     Op.MOV: np.positive,
     Op.NEG: np.negative,
     Op.ABS: np.abs,
     Op.SQRT: np.sqrt,
-    Op.RSQRT: _rsqrt,
-    Op.RCP: _rcp,
+    Op.RSQRT: lambda a: np.divide(1, np.sqrt(a), dtype=np.float32),
+    Op.RCP: lambda a: np.float32(1) / a,
     Op.EXP: np.exp,
     Op.LOG: np.log,
     Op.SIN: np.sin,
@@ -91,6 +49,12 @@ _COMPUTE: Mapping[Op, Callable[..., F32]] = {
     Op.RINT: np.rint,
     Op.RE4M3: _rounded(E4M3),
     Op.RE5M2: _rounded(E5M2),
+    Op.RSUM: lambda a: a.sum(-1, keepdims=True, dtype=np.float32),
+    Op.RMAX: lambda a: a.max(-1, keepdims=True),
+    Op.RMIN: lambda a: a.min(-1, keepdims=True),
+}
+
+_OF_TWO: Mapping[Op, Callable[[F32, F32], F32]] = {
     Op.ADD: np.add,
     Op.SUB: np.subtract,
     Op.MUL: np.multiply,
@@ -98,15 +62,17 @@ _COMPUTE: Mapping[Op, Callable[..., F32]] = {
     Op.MIN: np.minimum,
     Op.MAX: np.maximum,
     Op.POW: np.power,
-    Op.CMPEQ: _cmpeq,
-    Op.CMPLT: _cmplt,
-    Op.CMPLE: _cmple,
-    Op.FMA: _fma,
-    Op.SEL: _sel,
-    Op.RSUM: _rsum,
-    Op.RMAX: _rmax,
-    Op.RMIN: _rmin,
+    Op.CMPEQ: lambda a, b: np.equal(a, b).astype(np.float32),
+    Op.CMPLT: lambda a, b: np.less(a, b).astype(np.float32),
+    Op.CMPLE: lambda a, b: np.less_equal(a, b).astype(np.float32),
 }
+
+_OF_THREE: Mapping[Op, Callable[[F32, F32, F32], F32]] = {
+    Op.FMA: lambda a, b, c: a * b + c,
+    Op.SEL: lambda a, b, c: np.where(a != 0, b, c),
+}
+
+_COMPUTE: Mapping[Op, Callable[..., F32]] = {**_OF_ONE, **_OF_TWO, **_OF_THREE}
 """Implementation of each arithmetic opcode, over its source registers."""
 
 
