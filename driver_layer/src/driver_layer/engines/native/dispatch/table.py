@@ -8,11 +8,14 @@ operands that its queue streams next.
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
+
+from driver_layer.engines.contract import Run
 
 Words = npt.NDArray[np.int64]
 
@@ -152,3 +155,32 @@ _LINE = 8
 """Words of a cache line."""
 
 COUNTER_BYTES = 8 * _LINE
+
+_Row = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+FAULT = 1
+"""Status of a task that raised an exception."""
+
+
+class PythonRow:
+    """A task that the reference engine runs, as a kernel that calls back into Python.
+
+    Args:
+        run: the task.
+    """
+
+    def __init__(self, run: Run) -> None:
+        def call(arguments: int, scratch: int) -> int:
+            del arguments, scratch
+            try:
+                run()
+            except Exception:  # the executor runs the task again to explain the fault
+                return FAULT
+            return 0
+
+        self._function = _Row(call)
+
+    @property
+    def address(self) -> int:
+        """Address of the C function."""
+        return ctypes.cast(self._function, ctypes.c_void_p).value or 0

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driver_layer.engines.contract import Run
-from driver_layer.engines.native.dispatch.fallback import PythonRow
-from driver_layer.engines.native.dispatch.table import MOST_QUEUES, Table
+from driver_layer.engines.native.dispatch.table import MOST_QUEUES, PythonRow, Table
 from driver_layer.engines.native.dma.kernels import GATHER
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
