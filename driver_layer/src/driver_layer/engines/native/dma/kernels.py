@@ -102,8 +102,8 @@ def _write_fill(host: Host) -> str:
     value = e.b.trunc(e.word(FillWord.VALUE), ir.IntType(8))
     with ExitStack() as loops:
         (dst,) = _walk(e, loops, (FillWord.DST,), (FillWord.DST_STRIDES,))
-        kind = ir.FunctionType(ir.VoidType(), [dst.type, value.type, I64, I1])
-        e.call(kind, "llvm.memset.p0.i64", dst, value, e.word(FillWord.WIDTH), I1(0))
+        operands = dst, value, e.word(FillWord.WIDTH), I1(0)
+        e.external("llvm.memset.p0.i64", *operands, result=ir.VoidType())
     return e.finish()
 
 
@@ -139,5 +139,4 @@ def _walk(
 
 def move_bytes(e: Emitter, dst: Value, src: Value, count: Value) -> None:
     """Copy bytes between ranges that do not overlap."""
-    kind = ir.FunctionType(ir.VoidType(), [dst.type, src.type, I64, I1])
-    e.call(kind, "llvm.memcpy.p0.p0.i64", dst, src, count, I1(0))
+    e.external("llvm.memcpy.p0.p0.i64", dst, src, count, I1(0), result=ir.VoidType())

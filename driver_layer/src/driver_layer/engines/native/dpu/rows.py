@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.problem import SIZES
-from driver_layer.engines.native.jit.emitter import F32, I1, I8, I32, I64, PTR, Emitter, Value
+from driver_layer.engines.native.jit.emitter import F32, I1, I8, I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 
@@ -79,9 +79,9 @@ def load_some(e: Emitter, address: Value, count: Value) -> Value:
     bits = b.sub(b.shl(I64(1), count), I64(1))
     there = b.bitcast(bits, ir.VectorType(I1, most))
     bytes_ = ir.VectorType(I8, most)
-    kind = ir.FunctionType(bytes_, [PTR, I32, there.type, bytes_])
     name = f"llvm.masked.load.v{most}i8.p0"
-    return e.call(kind, name, address, I32(1), there, ir.Constant(bytes_, None))
+    nothing = ir.Constant(bytes_, None)
+    return e.external(name, address, I32(1), there, nothing, result=bytes_)
 
 
 def copy_bytes(

@@ -72,9 +72,9 @@ class Emitter:
         self.b.branch(self._body)
         self.b.position_at_end(self._body)
 
-    def finish(self, status: Value | None = None) -> str:
+    def finish(self) -> str:
         """End the kernel; return the module's text."""
-        self.b.ret(I32(0) if status is None else status)
+        self.b.ret(I32(0))
         return str(self.module)
 
     # Arguments and addresses
@@ -202,12 +202,9 @@ class Emitter:
 
     def external(self, name: str, *operands: Value, result: Any) -> Value:
         """Call a function by its full name."""
-        return self.call(ir.FunctionType(result, [one.type for one in operands]), name, *operands)
-
-    def call(self, kind: ir.FunctionType, name: str, *operands: Value) -> Value:
-        """Call a function of a given type by its full name."""
         found = self.module.globals.get(name)
         if found is None:
+            kind = ir.FunctionType(result, [one.type for one in operands])
             found = ir.Function(self.module, kind, name)
         return self.b.call(found, operands)
 
@@ -236,8 +233,7 @@ class Emitter:
 
     def lowest_bit(self, value: Value) -> Value:
         """Return the number of the lowest set bit of a nonzero i64."""
-        kind = ir.FunctionType(I64, [I64, I1])
-        return self.call(kind, "llvm.cttz.i64", value, I1(1))
+        return self.external("llvm.cttz.i64", value, I1(1), result=I64)
 
     def lanes_of(self, first: Value, second: Value, numbers: Sequence[int]) -> Value:
         """Shuffle two vectors; lane numbers of the second follow those of the first."""
