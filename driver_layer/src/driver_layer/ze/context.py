@@ -263,7 +263,6 @@ def zeContextDestroy(hContext: ze_context_handle_t) -> None:
 @checked
 def zeContextGetStatus(hContext: ze_context_handle_t) -> ze_result_t:
     """Return whether a context's device works: always SUCCESS, see zeDeviceGetStatus."""
-    del hContext
     return ze_result_t.ZE_RESULT_SUCCESS
 
 

@@ -43,7 +43,6 @@ def zeDeviceGet(hDriver: ze_driver_handle_t) -> list[ze_device_handle_t]:
 @checked
 def zeDeviceGetSubDevices(hDevice: ze_device_handle_t) -> list[ze_device_handle_t]:
     """Return the parts of a device that are devices of their own: none."""
-    del hDevice
     return []
 
 
@@ -77,28 +76,24 @@ def zeDeviceGetProperties(hDevice: ze_device_handle_t) -> d.ze_device_properties
 @checked
 def zeDeviceGetComputeProperties(hDevice: ze_device_handle_t) -> d.ze_device_compute_properties_t:
     """Return the limits of kernels, all 0."""
-    del hDevice
     return d.ze_device_compute_properties_t()
 
 
 @checked
 def zeDeviceGetModuleProperties(hDevice: ze_device_handle_t) -> d.ze_device_module_properties_t:
     """Return the support of modules, all 0."""
-    del hDevice
     return d.ze_device_module_properties_t()
 
 
 @checked
 def zeDeviceGetImageProperties(hDevice: ze_device_handle_t) -> d.ze_device_image_properties_t:
     """Return the limits of images, all 0."""
-    del hDevice
     return d.ze_device_image_properties_t()
 
 
 @checked
 def zeDeviceGetCacheProperties(hDevice: ze_device_handle_t) -> list[d.ze_device_cache_properties_t]:
     """Describe the caches that callers can configure: none."""
-    del hDevice
     return []
 
 
@@ -107,7 +102,6 @@ def zeDeviceGetCommandQueueGroupProperties(
     hDevice: ze_device_handle_t,
 ) -> list[d.ze_command_queue_group_properties_t]:
     """Describe the groups of queues: one computes and copies, the other copies concurrently."""
-    del hDevice
     return list(QUEUE_GROUPS)
 
 
@@ -124,7 +118,6 @@ def zeDeviceGetMemoryAccessProperties(
     hDevice: ze_device_handle_t,
 ) -> d.ze_device_memory_access_properties_t:
     """Return the accesses to each kind of memory; memory of malloc must be mapped first."""
-    del hDevice
     return d.ze_device_memory_access_properties_t(_RW, _RW, _RW, _NO_ACCESS, _NO_ACCESS)
 
 
@@ -133,7 +126,6 @@ def zeDeviceGetP2PProperties(
     hDevice: ze_device_handle_t, hPeerDevice: ze_device_handle_t
 ) -> d.ze_device_p2p_properties_t:
     """Return the accesses to another device's memory: none."""
-    del hDevice, hPeerDevice
     return d.ze_device_p2p_properties_t()
 
 
@@ -146,7 +138,6 @@ def zeDeviceCanAccessPeer(hDevice: ze_device_handle_t, hPeerDevice: ze_device_ha
 @checked
 def zeDeviceGetStatus(hDevice: ze_device_handle_t) -> ze_result_t:
     """Return whether a device works: always SUCCESS, as faults end with their inference."""
-    del hDevice
     return ze_result_t.ZE_RESULT_SUCCESS
 
 
@@ -160,7 +151,6 @@ def zeDeviceGetGlobalTimestamps(hDevice: ze_device_handle_t) -> tuple[int, int]:
 @checked
 def zeDevicePciGetPropertiesExt(hDevice: ze_device_handle_t) -> d.ze_pci_ext_properties_t:
     """Return the PCI address that an integrated NPU has, 0000:00:0b.0, and an unknown speed."""
-    del hDevice
     return d.ze_pci_ext_properties_t(d.ze_pci_address_ext_t(0, 0, 0xB, 0))
 
 

@@ -140,7 +140,6 @@ def zeInit(flags: int = 0) -> None:
     Raises:
         ZeError: INVALID_ARGUMENT: the environment names an unknown platform.
     """
-    del flags
     global _initialized
     level = os.environ.get("ZE_INTEL_NPU_LOGLEVEL", "")
     if level.upper() in logging.getLevelNamesMapping():
@@ -177,28 +176,24 @@ def zeDriverGet() -> list[ze_driver_handle_t]:
 @checked
 def zeDriverGetApiVersion(hDriver: ze_driver_handle_t) -> int:
     """Return the version of the specification."""
-    del hDriver
     return ZE_API_VERSION
 
 
 @checked
 def zeDriverGetProperties(hDriver: ze_driver_handle_t) -> t.ze_driver_properties_t:
     """Describe a driver."""
-    del hDriver
     return t.ze_driver_properties_t(DRIVER_UUID, DRIVER_VERSION)
 
 
 @checked
 def zeDriverGetIpcProperties(hDriver: ze_driver_handle_t) -> t.ze_driver_ipc_properties_t:
     """Return the objects that the driver shares with other processes: memory, not events."""
-    del hDriver
     return t.ze_driver_ipc_properties_t(t.ze_ipc_property_flags_t.ZE_IPC_PROPERTY_FLAG_MEMORY)
 
 
 @checked
 def zeDriverGetLastErrorDescription(hDriver: ze_driver_handle_t) -> str:
     """Return the text of this thread's last error; empty if none occurred."""
-    del hDriver
     return last_error()
 
 
@@ -207,7 +202,6 @@ def zeDriverGetExtensionProperties(
     hDriver: ze_driver_handle_t,
 ) -> list[t.ze_driver_extension_properties_t]:
     """List the extensions, without that for drivers, which the public driver does not list."""
-    del hDriver
     versions = {name: version for name, (_, version) in _WITH_TABLES.items()} | _OTHER_EXTENSIONS
     del versions[DRIVER_EXTENSION]
     return [t.ze_driver_extension_properties_t(*each) for each in versions.items()]
@@ -220,7 +214,6 @@ def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) 
     Raises:
         ZeError: INVALID_ARGUMENT: the extension is unknown or has no table.
     """
-    del hDriver
     if name.startswith(PRIVATE_FUNCTIONS):
         private = getattr(extension_tables[PRIVATE_FUNCTIONS](), name, None)
         if private is not None:

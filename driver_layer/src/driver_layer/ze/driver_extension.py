@@ -38,7 +38,6 @@ class ze_driver_npu_dditable_ext_t:
             ZeError: INVALID_ARGUMENT: the extension is unknown or has no table;
                 UNSUPPORTED_VERSION: the version is newer than the driver's.
         """
-        del hDriver
         return table_of(pExtension.name, pExtension.version)
 
 

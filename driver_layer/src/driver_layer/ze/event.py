@@ -272,6 +272,5 @@ def zeEventQueryKernelTimestamp(hEvent: ze_event_handle_t) -> NoReturn:
     Raises:
         ZeError: UNSUPPORTED_FEATURE.
     """
-    del hEvent
     message = "events have no time stamps; record zeCommandListAppendWriteGlobalTimestamp instead"
     raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)

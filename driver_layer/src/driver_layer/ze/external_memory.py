@@ -32,7 +32,6 @@ def zeDeviceGetExternalMemoryProperties(
     hDevice: ze_device_handle_t,
 ) -> x.ze_device_external_memory_properties_t:
     """Return the supported forms of export and import."""
-    del hDevice
     of_host = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
     return x.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
 

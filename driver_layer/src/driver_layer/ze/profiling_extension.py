@@ -135,7 +135,6 @@ class ze_graph_profiling_dditable_ext_t:
         self, hDevice: ze_device_handle_t
     ) -> t.ze_device_profiling_data_properties_t:
         """Describe a device's profiling."""
-        del hDevice
         return t.ze_device_profiling_data_properties_t(PROFILING_EXTENSION_VERSION)
 
     @checked

@@ -56,7 +56,6 @@ def zeDeviceGetRuntimeRequirements(
     hDevice: ze_device_handle_t, pObjDesc: ze_runtime_requirements_graph_desc_t
 ) -> str:
     """Return the requirements of a graph, e.g. ``npu=4000;t=6;elf=1.2.7;mi=11.4.10``."""
-    del hDevice
     graph = pObjDesc.requirementsSrc
     elf, inference = (
         read_version(graph.blob, kind)
@@ -69,7 +68,6 @@ def zeDeviceGetRuntimeRequirements(
 @checked
 def zeDeviceGetRuntimeRequirementsKey(hDevice: ze_device_handle_t) -> str:
     """Return the name of the producer of requirements."""
-    del hDevice
     return _KEY
 
 

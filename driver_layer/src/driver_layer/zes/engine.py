@@ -60,7 +60,6 @@ def _engine_of(device: ze_device_handle_t) -> zes_engine_handle_t:
 @checked
 def zesEngineGetProperties(hEngine: zes_engine_handle_t) -> zes_engine_properties_t:
     """Describe a group of engines."""
-    del hEngine
     group = zes_engine_group_t.ZES_ENGINE_GROUP_COMPUTE_ALL
     return zes_engine_properties_t(group, onSubdevice=False, subdeviceId=0)
 

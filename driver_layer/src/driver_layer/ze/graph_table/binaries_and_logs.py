@@ -27,7 +27,6 @@ class BinariesAndLogs:
     @checked
     def pfnBuildLogGetString(self, hGraph: ze_graph_handle_t | None = None) -> str:
         """Return the log of this thread's latest creation or error, whichever graph is given."""
-        del hGraph
         return latest_log()
 
     @checked

@@ -61,7 +61,6 @@ class CompilerQueries:
         Raises:
             ZeError: UNSUPPORTED_FEATURE: there is no compiler; DEPENDENCY_UNAVAILABLE.
         """
-        del hDevice
         if type == _OF_DRIVER:
             return ""
         with compiling():
@@ -81,7 +80,6 @@ class CompilerQueries:
             ZeError: UNSUPPORTED_FEATURE: it is not, or there is no compiler;
                 DEPENDENCY_UNAVAILABLE.
         """
-        del hDevice
         with compiling():
             if type == _OF_DRIVER or not needed_compiler().is_option_supported(pOption, pValue):
                 asked = pOption if pValue is None else f"{pOption}={pValue}"

@@ -48,7 +48,6 @@ class GraphProperties:
         Raises:
             ZeError: DEPENDENCY_UNAVAILABLE: the installed compiler cannot be imported.
         """
-        del hDevice
         return t.ze_device_graph_properties_t(GRAPH_EXTENSION_VERSION, *_compiler_facts())
 
     @checked

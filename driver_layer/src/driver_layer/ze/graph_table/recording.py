@@ -95,7 +95,6 @@ class GraphRecording:
 
         Here a recording owns no memory apart from its inference, which it needs to run again.
         """
-        del hGraph
 
 
 def _nothing() -> None:
