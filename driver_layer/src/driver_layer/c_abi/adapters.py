@@ -13,7 +13,7 @@ from typing import Any
 from driver_layer import ze
 from driver_layer.c_abi.declarations import address_of, at, ffi
 from driver_layer.c_abi.description.language import description
-from driver_layer.c_abi.parameters import TABLES, not_null
+from driver_layer.c_abi.parameters import TABLES
 from driver_layer.c_abi.structures import chain, read, text_at, write
 from driver_layer.errors import ZeError
 from driver_layer.support.pages import populate_pages
@@ -21,7 +21,7 @@ from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device
 from driver_layer.ze.driver import extension_tables
 from driver_layer.ze.graph_build_log import GraphCreationError
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, not_null, ze_result_t
 
 _NPU = 2
 """ZE_INIT_FLAG_VPU_ONLY, and ZE_INIT_DRIVER_TYPE_FLAG_NPU."""

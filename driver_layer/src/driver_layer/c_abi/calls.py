@@ -13,7 +13,6 @@ from driver_layer.c_abi.description.language import Function, Table, description
 from driver_layer.c_abi.handle_table import HANDLES
 from driver_layer.c_abi.parameters import (
     Numbers,
-    not_null,
     place_of,
     reader,
     required_results,
@@ -23,7 +22,7 @@ from driver_layer.c_abi.structures import python_name, read_request
 from driver_layer.errors import OutOfMemory, ZeError
 from driver_layer.ze.driver import extension_tables
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, not_null, ze_result_t
 
 LOG = logging.getLogger("driver_layer.c_abi")
 

@@ -14,7 +14,7 @@ from driver_layer.c_abi.declarations import POINTER_TYPES, address_of, at, ffi, 
 from driver_layer.c_abi.description.language import Variable, description
 from driver_layer.c_abi.handle_table import HANDLES
 from driver_layer.c_abi.structures import bytes_at, number, number_reader, read, text_at, write
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, not_null, ze_result_t
 
 Numbers = Sequence[int]
 """The numbers of a call, by parameter."""
@@ -92,18 +92,6 @@ def _array_reader(
         return items if find is None else [find(item, name) for item in items]
 
     return convert
-
-
-def not_null(address: int, name: str) -> int:
-    """Return an address.
-
-    Raises:
-        ZeError: INVALID_NULL_POINTER: it is null.
-    """
-    if not address:
-        message = f"{name}: the pointer is null"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, message)
-    return address
 
 
 def required_results(parameters: Sequence[Variable]) -> list[tuple[int, str]]:

@@ -26,7 +26,7 @@ from driver_layer.c_abi.description.language import (
     description,
 )
 from driver_layer.c_abi.handle_table import HANDLES
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, not_null, ze_result_t
 
 LONGEST_CHAIN = 4096
 """Structures in a ``pNext`` chain; a longer one is taken for a circle."""
@@ -79,9 +79,7 @@ def bytes_at(address: int, size: int, name: str) -> Any:
     """
     if not size:
         return np.empty(0, np.uint8)
-    if not address:
-        message = f"{name}: the pointer is null"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, message)
+    not_null(address, name)
     if size >> 48:
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, f"{name}: {size} bytes")
     return np.frombuffer(memoryview(ffi.buffer(at("uint8_t", address), size)), np.uint8)

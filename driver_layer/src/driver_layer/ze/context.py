@@ -31,9 +31,9 @@ from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
-from driver_layer.ze.handles import Handle, given
+from driver_layer.ze.handles import Handle
 from driver_layer.ze.idle_timer import scratch_timer
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, not_null, ze_result_t
 
 
 class Memory(Handle):
@@ -204,7 +204,7 @@ class ze_context_handle_t(Handle):
         return memory if isinstance(pointer, int) or memory is pointer else None
 
     def _resolve(self, pointer: Pointer | None, size: int) -> tuple[Allocation, int]:
-        pointer = given(pointer or None, "pointer")
+        pointer = not_null(pointer, "pointer")
         memory = self.find(pointer)
         address = pointer if isinstance(pointer, int) else pointer.address
         if memory is None or size < 0 or address + size > memory.allocation.end:

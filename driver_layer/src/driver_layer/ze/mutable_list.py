@@ -19,8 +19,7 @@ from driver_layer.ze.calls import check_fields, checked
 from driver_layer.ze.command_list import ListState, Mutable, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
 from driver_layer.ze.graph_types import ze_graph_argument_value_strides_t
-from driver_layer.ze.handles import given
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, not_null, ze_result_t
 
 
 class ze_mutable_command_exp_flags_t(IntFlag):
@@ -128,7 +127,7 @@ def _changes(
             changes.append(target.change(link.argIndex, pointer, strides.userStrides))
             link = _argument_after(strides)
         else:
-            changes.append(target.change(link.argIndex, given(pointer, "pArgValue"), None))
+            changes.append(target.change(link.argIndex, not_null(pointer, "pArgValue"), None))
             link = link.pNext
     return changes
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from driver_layer.ze.graph import ze_graph_handle_t
-from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.handles import Handle
 from driver_layer.ze.profiling_data import ProfilingData
 from driver_layer.ze.result import failed, ze_result_t
 
@@ -73,5 +73,4 @@ class ze_graph_profiling_query_handle_t(Handle):
         if not self.filled:
             message = f"no inference with query {self.index} has completed"
             raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
-        check(self.pool, ze_graph_profiling_pool_handle_t)
         return self.pool.profile.data()

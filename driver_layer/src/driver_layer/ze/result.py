@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from enum import IntEnum, IntFlag
+from typing import TypeVar
 
 from driver_layer.errors import ZeError
 
@@ -39,6 +40,8 @@ class ze_result_t(IntEnum):
     ZE_RESULT_ERROR_UNKNOWN = 0x7FFFFFFE
 
 
+T = TypeVar("T")
+
 _last = threading.local()
 
 
@@ -53,6 +56,22 @@ def check_known(flags: int, known: type[IntFlag]) -> None:
     if int(flags) & ~sum(known):
         message = f"unknown flags {int(flags):#x} of {known.__name__}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
+
+
+def not_null(pointer: T | None, name: str) -> T:
+    """Return a pointer: an address, or the object that it points to.
+
+    Args:
+        pointer: the pointer; None and 0 represent a null pointer.
+        name: name of the parameter.
+
+    Raises:
+        ZeError: INVALID_NULL_POINTER: the pointer is null.
+    """
+    if not pointer:
+        message = f"{name}: the pointer is null"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, message)
+    return pointer
 
 
 def last_error() -> str:

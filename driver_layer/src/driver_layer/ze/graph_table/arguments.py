@@ -14,7 +14,7 @@ from driver_layer.ze import graph_types as t
 from driver_layer.ze.calls import check_fields, checked
 from driver_layer.ze.context import Pointer
 from driver_layer.ze.graph import ze_graph_handle_t
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, not_null, ze_result_t
 
 S = TypeVar("S", bound=t.ze_graph_argument_properties_t)
 
@@ -109,7 +109,7 @@ class GraphArguments:
             ZeError: INVALID_NULL_POINTER.
         """
         hGraph.check_index(argIndex)
-        hGraph.set_argument(argIndex, _not_null(pArgValue), ())
+        hGraph.set_argument(argIndex, not_null(pArgValue, "pArgValue"), ())
 
     @checked
     def pfnSetArgumentValue2(
@@ -133,7 +133,7 @@ class GraphArguments:
         for _ in range(_MAX_CHAIN):
             if isinstance(link, t.ze_graph_argument_value_tensor_t):
                 check_fields(link, "pArgValue")
-                location = _not_null(link.pTensor)
+                location = not_null(link.pTensor, "pTensor")
             elif isinstance(link, t.ze_graph_argument_value_strides_t):
                 check_fields(link, "pArgValue")
                 strides = hGraph.checked_strides(argIndex, link.userStrides)
@@ -155,13 +155,6 @@ def _part(full: t.ze_graph_argument_properties_3_t, kind: type[S]) -> S:
 def _side(is_input: bool) -> t.ze_graph_argument_type_t:
     """Return the number of a side: inputs are 0."""
     return t.ze_graph_argument_type_t(int(not is_input))
-
-
-def _not_null(pointer: Pointer | None) -> Pointer:
-    if pointer is None or pointer == 0:
-        code = ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER
-        raise failed(code, "the location of an argument is null")
-    return pointer
 
 
 def _invalid(message: str) -> Exception:
