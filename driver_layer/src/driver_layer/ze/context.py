@@ -33,7 +33,13 @@ from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.idle_timer import scratch_timer
-from driver_layer.ze.result import failed, not_null, ze_result_t
+from driver_layer.ze.result import Codes, failed, failing_as, not_null, ze_result_t
+
+_MAPPING_CODES: Codes = {
+    OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+    DriverUsageError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT,
+}
+"""Result codes of the errors of allocations."""
 
 
 class Memory(Handle):
@@ -156,14 +162,8 @@ class ze_context_handle_t(Handle):
         return self.space.map(data, MemoryKind.DMA, writable)
 
     def _keep(self, make: Callable[[], Allocation], kind: t.ze_memory_type_t) -> Memory:
-        try:
+        with failing_as(_MAPPING_CODES):
             allocation = make()
-        except OutOfMemory as error:
-            code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-            raise failed(code, str(error)) from error
-        except DriverUsageError as error:
-            code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-            raise failed(code, str(error)) from error
         memory = Memory(allocation, kind, next(self._numbers))
         self.memory[allocation] = memory
         return memory

@@ -20,7 +20,7 @@ from driver_layer.npu.memory import AddressSpace
 from driver_layer.ze import driver_types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, last_error, ze_result_t
+from driver_layer.ze.result import failed, failing_as, last_error, ze_result_t
 from driver_layer.ze.types import ZE_MAKE_VERSION
 
 ZE_API_VERSION = ZE_MAKE_VERSION(1, 17)
@@ -122,11 +122,8 @@ def simulated_driver(platform: str, host_addresses: bool = False) -> ze_driver_h
     with _lock:
         key = found, host_addresses
         if key not in _drivers:
-            try:
+            with failing_as({EngineError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT}):
                 _drivers[key] = ze_driver_handle_t(*key)
-            except EngineError as error:
-                code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-                raise failed(code, str(error)) from error
         return _drivers[key]
 
 

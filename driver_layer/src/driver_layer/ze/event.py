@@ -23,7 +23,7 @@ from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import check_known, failed, ze_result_t
+from driver_layer.ze.result import check_known, failed, failing_as, ze_result_t
 
 UINT64_MAX = (1 << 64) - 1
 """Timeout that never ends."""
@@ -257,10 +257,8 @@ def zeEventHostSynchronize(hEvent: ze_event_handle_t, timeout: int = UINT64_MAX)
         ZeError: NOT_READY: timeout; DEVICE_LOST: the event can no longer be signaled;
             ``__cause__`` has the reason.
     """
-    try:
+    with failing_as({DeviceFault: ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST}):
         signaled = hEvent.wait(seconds_of(timeout))
-    except DeviceFault as fault:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, str(fault)) from fault
     if not signaled:
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, "the event is not signaled")
 

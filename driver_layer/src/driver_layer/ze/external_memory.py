@@ -9,15 +9,12 @@ descriptors that they import.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator
-
 from driver_layer.errors import DriverInputError, NoDescriptor, OutOfMemory
 from driver_layer.npu.shareable import CAN_SHARE, Shareable
 from driver_layer.ze import external_types as x
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import Codes, failed, failing_as, ze_result_t
 
 _Flags = x.ze_external_memory_type_flags_t
 
@@ -25,6 +22,13 @@ _KNOWN = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD | _Flags.ZE_EXTERNAL_MEMO
 
 SUPPORTED = _KNOWN if CAN_SHARE else _Flags.NONE
 """Forms of export that this host supports."""
+
+SHARING_CODES: Codes = {
+    DriverInputError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    NoDescriptor: ze_result_t.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+    OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+}
+"""Result codes of the errors of shareable memory."""
 
 
 @checked
@@ -34,22 +38,6 @@ def zeDeviceGetExternalMemoryProperties(
     """Return the supported forms of export and import."""
     of_host = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
     return x.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
-
-
-@contextlib.contextmanager
-def handing_on() -> Generator[None, None, None]:
-    """Convert errors of shareable memory to ZeError with their result codes."""
-    try:
-        yield
-    except DriverInputError as error:
-        code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-        raise failed(code, str(error)) from error
-    except NoDescriptor as error:
-        code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
-        raise failed(code, str(error)) from error
-    except OutOfMemory as error:
-        code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-        raise failed(code, str(error)) from error
 
 
 def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Shareable:
@@ -66,7 +54,7 @@ def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Sha
             OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
     check_flags(desc.flags)
-    with handing_on():
+    with failing_as(SHARING_CODES):
         if isinstance(desc, x.ze_external_memory_import_fd_t):
             return Shareable.import_fd(desc.fd, size, writable)
         return Shareable.allocate(size)

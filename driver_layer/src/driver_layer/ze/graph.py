@@ -21,7 +21,16 @@ from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.graph_profile import GraphProfile, has_layer_map
 from driver_layer.ze.graph_strides import checked_strides
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import Codes, failed, failing_as, ze_result_t
+
+_READING_CODES: Codes = {
+    CompatibilityError: ze_result_t.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY,
+    BlobError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT,
+}
+_LOADING_CODES: Codes = {
+    OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+    BlobError: ze_result_t.ZE_RESULT_ERROR_UNKNOWN,
+}
 
 
 class ze_graph_handle_t(Handle):
@@ -49,14 +58,9 @@ class ze_graph_handle_t(Handle):
         self.arguments: dict[int, Pointer] = {}
         self.strides: dict[int, Strides] = {}
         """Strides of the arguments that are not dense."""
-        try:
+        with failing_as(_READING_CODES):
             self.blob = read_blob(self.binary)
             self._original = HostParsedInference(self.blob, context.device.platform)
-        except CompatibilityError as error:
-            code = ze_result_t.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
-            raise failed(code, str(error)) from error
-        except BlobError as error:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, str(error)) from error
         self.metadata = self._original.metadata
         self.tensors = (*self.metadata.inputs, *self.metadata.outputs)
         """Arguments: inputs, then outputs."""
@@ -101,16 +105,9 @@ class ze_graph_handle_t(Handle):
         Raises:
             ZeError: OUT_OF_DEVICE_MEMORY, or UNKNOWN if the blob's content is malformed.
         """
-        with self._lock:
-            if self._original.loaded:
-                return
-            try:
+        with self._lock, failing_as(_LOADING_CODES):
+            if not self._original.loaded:
                 self._original.load(self.context.space)
-            except OutOfMemory as error:
-                code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-                raise failed(code, str(error)) from error
-            except BlobError as error:
-                raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
 
     def record(self, holder: GraphExecution) -> HostParsedInference:
         """Return an inference bound to the current arguments, for one recording.
@@ -124,14 +121,10 @@ class ze_graph_handle_t(Handle):
                 applied; else as ``initialize``.
         """
         pointers = [self._argument(index) for index in range(len(self.tensors))]
-        with self._lock:
+        with self._lock, failing_as(_LOADING_CODES):
             self.initialize()
-            try:
-                idle = (one for one, by in self._holders.items() if by is None or by() is None)
-                inference = next(idle, None) or self._original.clone()
-            except OutOfMemory as error:
-                code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-                raise failed(code, str(error)) from error
+            idle = (one for one, by in self._holders.items() if by is None or by() is None)
+            inference = next(idle, None) or self._original.clone()
             self._holders[inference] = ref(holder)
         try:
             self.relocate(inference, pointers, self.strides)
@@ -156,10 +149,8 @@ class ze_graph_handle_t(Handle):
             for index, pointer in enumerate(pointers)
         ]
         count = len(self.metadata.inputs)
-        try:
+        with failing_as(_LOADING_CODES):
             inference.apply_input_output(addresses[:count], addresses[count:], strides)
-        except BlobError as error:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
 
     def release(self, inference: HostParsedInference) -> None:
         """Mark an inference as idle, after its recording was discarded."""

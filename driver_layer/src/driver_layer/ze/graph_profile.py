@@ -22,7 +22,7 @@ from driver_layer.loader.read import Blob
 from driver_layer.npu.timeline import predict
 from driver_layer.npu.timeline.records import task_records
 from driver_layer.ze.profiling_data import ProfilingData
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import failed, failing_as, ze_result_t
 
 
 class GraphProfile:
@@ -52,10 +52,8 @@ class GraphProfile:
         """
         with self._lock:
             if self._data is None:
-                try:
+                with failing_as({DriverError: ze_result_t.ZE_RESULT_ERROR_UNKNOWN}):
                     records = task_records(predict(self._blob, self._platform))
-                except DriverError as error:
-                    raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
                 _check_owned(records, self._names)
                 self._data = ProfilingData(records, self._names, self._platform)
             return self._data

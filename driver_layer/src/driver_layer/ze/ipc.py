@@ -22,8 +22,8 @@ from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import Memory, check_device, own_memory, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.external_memory import handing_on
-from driver_layer.ze.result import check_known, failed, ze_result_t
+from driver_layer.ze.external_memory import SHARING_CODES
+from driver_layer.ze.result import check_known, failed, failing_as, ze_result_t
 
 _LAYOUT = struct.Struct("<i4siIQQQ")
 _MARK = b"NPU1"
@@ -90,7 +90,7 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_me
         message = "the memory was not allocated with ze_external_memory_export_desc_t"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
     if memory.given_out is None:
-        with handing_on():
+        with failing_as(SHARING_CODES):
             descriptor = memory.shareable.export_fd()
         status = os.fstat(descriptor)
         place = (status.st_dev, status.st_ino)
@@ -142,7 +142,7 @@ def zeMemOpenIpcHandle(
     check_device(hContext, hDevice)
     check_known(flags, x.ze_ipc_memory_flags_t)
     named = _Named.unpack(handle)
-    with handing_on():
+    with failing_as(SHARING_CODES):
         descriptor = _descriptor(named)
         try:
             shareable = Shareable.import_fd(descriptor, named.size)

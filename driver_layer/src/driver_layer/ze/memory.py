@@ -18,8 +18,8 @@ from driver_layer.ze.context import (
     ze_context_handle_t,
 )
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.external_memory import check_flags, handing_on
-from driver_layer.ze.result import check_known, failed, ze_result_t
+from driver_layer.ze.external_memory import SHARING_CODES, check_flags
+from driver_layer.ze.result import check_known, failed, failing_as, ze_result_t
 
 _READ_ONLY = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
 _WRITE_COMBINED = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED
@@ -143,7 +143,7 @@ def _export(
     if memory.shareable is None or int(flags) & ~int(memory.exportable):
         message = f"the memory was not allocated for export as {flags!r}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    with handing_on():
+    with failing_as(SHARING_CODES):
         return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
 
 

@@ -6,6 +6,8 @@ Source: Level Zero core specification 1.17, ``ze_result_t``.
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum, IntFlag
 from typing import TypeVar
 
@@ -42,6 +44,9 @@ class ze_result_t(IntEnum):
 
 T = TypeVar("T")
 
+Codes = Mapping[type[Exception], ze_result_t]
+"""Result codes by the classes of errors."""
+
 _last = threading.local()
 
 
@@ -49,6 +54,16 @@ def failed(code: ze_result_t, message: str) -> ZeError:
     """Return the error of a call; its text is this thread's last error, and its latest log."""
     _last.text = _last.log = message
     return ZeError(code, message)
+
+
+@contextmanager
+def failing_as(codes: Codes) -> Generator[None]:
+    """Convert the exceptions of a block to ZeError, with the code of the first class that fits."""
+    try:
+        yield
+    except tuple(codes) as error:
+        code = next(codes[kind] for kind in codes if isinstance(error, kind))
+        raise failed(code, str(error)) from error
 
 
 def check_known(flags: int, known: type[IntFlag]) -> None:
