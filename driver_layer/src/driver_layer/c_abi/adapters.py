@@ -17,11 +17,12 @@ from driver_layer.c_abi.parameters import TABLES
 from driver_layer.c_abi.structures import chain, read, text_at, write
 from driver_layer.errors import ZeError
 from driver_layer.support.pages import populate_pages
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device
 from driver_layer.ze.driver import extension_tables
 from driver_layer.ze.graph_build_log import GraphCreationError
-from driver_layer.ze.result import failed, not_null, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 _NPU = 2
 """ZE_INIT_FLAG_VPU_ONLY, and ZE_INIT_DRIVER_TYPE_FLAG_NPU."""
@@ -46,7 +47,7 @@ def zeInit(flags: int) -> None:
     """
     if flags and not flags & _NPU:
         message = f"flags {flags:#x} ask for devices of other kinds; this driver has an NPU"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+        raise errors.uninitialized(message)
     ze.zeInit(flags)
 
 
@@ -107,7 +108,7 @@ def _populate(pages: Any, write: bool) -> None:
     if not populate_pages(address, pages.size, write):
         access = "be written" if write else "be read"
         message = f"{pages.size} bytes at {address:#x} cannot {access}; is the memory mapped?"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, message)
+        raise errors.failed(ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, message)
 
 
 _READ_ONLY = (
@@ -152,7 +153,7 @@ def _memory_at(context: ze.ze_context_handle_t, address: int) -> ze.Memory:
     memory = context.find(address)
     if memory is None or memory.address != address:
         message = f"ptr is {address:#x}: no memory of this context begins there"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(message)
     return memory
 
 
@@ -209,15 +210,14 @@ def pfnSetArgumentValue2(hGraph: Any, argIndex: int, pArgValue: int) -> None:
     for kind in kinds:
         if stype == description().structs[kind].stype:
             return _graphs().pfnSetArgumentValue2(hGraph, argIndex, read(kind, pArgValue))
-    message = f"pArgValue has the stype {stype:#x}; give a tensor or strides"
-    raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    raise errors.invalid_argument(f"pArgValue has the stype {stype:#x}; give a tensor or strides")
 
 
 def pfnGetExtension(hDriver: Any, pExtension: int) -> None:
     """Write the address of an extension's function table to where the caller's structure asks."""
     place = at("ze_driver_extension_npu_ext_t", pExtension)
     for address, name in ((place.name, "name"), (place.ppFunctionAddress, "ppFunctionAddress")):
-        not_null(address, name)
+        errors.not_null(address, name)
     request = ze.ze_driver_extension_npu_ext_t(text_at(place.name), place.version)
     drivers = extension_tables[ze.DRIVER_EXTENSION]()
     table = drivers.pfnGetExtension(hDriver, request)

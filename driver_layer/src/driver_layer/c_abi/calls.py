@@ -20,9 +20,10 @@ from driver_layer.c_abi.parameters import (
 )
 from driver_layer.c_abi.structures import python_name, read_request
 from driver_layer.errors import OutOfMemory, ZeError
+from driver_layer.ze import errors
 from driver_layer.ze.driver import extension_tables
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, not_null, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 LOG = logging.getLogger("driver_layer.c_abi")
 
@@ -81,7 +82,7 @@ class BoundFunction:
             if isinstance(value, Handle):
                 handles.append(value)
         for place, name in self._required:
-            not_null(numbers[place], name)
+            errors.not_null(numbers[place], name)
         for place, kind in self._requests:
             passed["pNext"] = read_request(kind, numbers[place])
         try:
@@ -128,7 +129,7 @@ def guarded(function: BoundFunction) -> Call:
 
 def _failed(name: str, error: BaseException, code: ze_result_t) -> int:
     """Store the text of an error that is no ``ZeError`` as the thread's last error."""
-    failed(code, f"{name}: {error!r}")
+    errors.failed(code, f"{name}: {error!r}")
     return int(code)
 
 
@@ -153,7 +154,6 @@ def _python_function(table: Table, function: Function) -> Callable[..., Any] | N
 
 def _lacking(name: str) -> Callable[..., Any]:
     def unsupported() -> None:
-        message = f"{name}: this driver does not have the function"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+        raise errors.unsupported_feature(f"{name}: this driver does not have the function")
 
     return unsupported

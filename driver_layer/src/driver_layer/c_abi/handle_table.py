@@ -10,8 +10,9 @@ import itertools
 import threading
 from collections.abc import Iterator
 
+from driver_layer.ze import errors
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 _FIRST = 0x4E50_5500_0000
 """Any number that is unlikely in another library; its bytes spell NPU."""
@@ -50,7 +51,7 @@ class HandleTable:
         found = self._objects.get(handle)
         if found is None:
             message = f"{name} is {handle:#x}: no handle of this driver, or destroyed"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(message)
         return found
 
     def required(self, handle: int, name: str) -> Handle:
@@ -62,7 +63,7 @@ class HandleTable:
         found = self.object_of(handle, name)
         if found is None:
             message = f"{name} is null; a handle is required"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_HANDLE, message)
+            raise errors.failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_HANDLE, message)
         return found
 
     def forget(self, thing: Handle) -> None:

@@ -14,7 +14,7 @@ from driver_layer.c_abi.declarations import POINTER_TYPES, address_of, at, ffi, 
 from driver_layer.c_abi.description.language import Variable, description
 from driver_layer.c_abi.handle_table import HANDLES
 from driver_layer.c_abi.structures import bytes_at, number, number_reader, read, text_at, write
-from driver_layer.ze.result import failed, not_null, ze_result_t
+from driver_layer.ze import errors
 
 Numbers = Sequence[int]
 """The numbers of a call, by parameter."""
@@ -45,14 +45,14 @@ def reader(parameter: Variable, parameters: Sequence[Variable]) -> Callable[[Num
         convert = _pointed_to(parameter)
         return lambda numbers: convert(numbers[place])
     if parameter.way == "raw":
-        return lambda numbers: not_null(numbers[place], name)
+        return lambda numbers: errors.not_null(numbers[place], name)
     if parameter.is_handle:
         find = HANDLES.object_of if parameter.optional else HANDLES.required
         return lambda numbers: find(numbers[place], name)
     if kind in description().structs:  # passed by value: C's side passes its address
         return lambda numbers: read(kind, numbers[place])
     if kind == "pointer" and not parameter.optional:
-        return lambda numbers: not_null(numbers[place], name)
+        return lambda numbers: errors.not_null(numbers[place], name)
     to_number = number_reader(kind)
     return lambda numbers: to_number(numbers[place])
 
@@ -63,7 +63,7 @@ def _pointed_to(parameter: Variable) -> Callable[[int], Any]:
     def convert(address: int) -> Any:
         if optional and not address:
             return None
-        not_null(address, name)
+        errors.not_null(address, name)
         return text_at(address) if kind == "text" else read(kind, address)
 
     return convert
@@ -83,11 +83,10 @@ def _array_reader(
         if not numbers[length]:
             return ()
         if not numbers[place]:
-            message = f"{name} is null, but has {numbers[length]} items"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+            raise errors.invalid_size(f"{name} is null, but has {numbers[length]} items")
         if numbers[length] > _MOST_ITEMS:
             message = f"{name} has {numbers[length]} items; more than {_MOST_ITEMS} are an error"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+            raise errors.invalid_size(message)
         items = numbers_at(kind, numbers[place], numbers[length])
         return items if find is None else [find(item, name) for item in items]
 

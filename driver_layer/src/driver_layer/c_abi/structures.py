@@ -26,7 +26,7 @@ from driver_layer.c_abi.description.language import (
     description,
 )
 from driver_layer.c_abi.handle_table import HANDLES
-from driver_layer.ze.result import failed, not_null, ze_result_t
+from driver_layer.ze import errors
 
 LONGEST_CHAIN = 4096
 """Structures in a ``pNext`` chain; a longer one is taken for a circle."""
@@ -58,8 +58,7 @@ def number_reader(type_name: str) -> Callable[[int], Any]:
         try:
             return kind(value)
         except ValueError:
-            message = f"{value:#x} is no {type_name}"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message) from None
+            raise errors.invalid_enumeration(f"{value:#x} is no {type_name}") from None
 
     return member
 
@@ -79,9 +78,9 @@ def bytes_at(address: int, size: int, name: str) -> Any:
     """
     if not size:
         return np.empty(0, np.uint8)
-    not_null(address, name)
+    errors.not_null(address, name)
     if size >> 48:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, f"{name}: {size} bytes")
+        raise errors.invalid_size(f"{name}: {size} bytes")
     return np.frombuffer(memoryview(ffi.buffer(at("uint8_t", address), size)), np.uint8)
 
 
@@ -156,8 +155,7 @@ def chain(place: Any) -> Iterator[Any]:
             return
         place = at("ze_context_desc_t", place.pNext)
         yield place
-    message = f"pNext: more than {LONGEST_CHAIN} structures, or a circle"
-    raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    raise errors.invalid_argument(f"pNext: more than {LONGEST_CHAIN} structures, or a circle")
 
 
 def write(name: str, address: int, value: Any) -> None:

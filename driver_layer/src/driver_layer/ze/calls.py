@@ -32,8 +32,9 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
+from driver_layer.ze import errors
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -132,12 +133,11 @@ def _check_of_classes(kinds: Sequence[Any], alive: bool = True) -> Check:
 
     def is_one(value: Any, name: str) -> None:
         if value is None:
-            raise failed(null, f"{name} is None; give a {label}")
+            raise errors.failed(null, f"{name} is None; give a {label}")
         if not isinstance(value, classes):
             _reject(value, name, label)
         if alive and isinstance(value, Handle) and not value.alive:
-            message = f"{name}: this {label} was destroyed"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(f"{name}: this {label} was destroyed")
 
     return is_one
 
@@ -164,8 +164,7 @@ def _check_of_enum(kind: type[IntEnum]) -> Check:
         if not isinstance(value, _INTEGERS):
             _reject(value, name, kind.__name__)
         if value not in kind._value2member_map_:
-            message = f"{name}: {value} is no {kind.__name__}"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
+            raise errors.invalid_enumeration(f"{name}: {value} is no {kind.__name__}")
 
     return is_member
 
@@ -174,7 +173,7 @@ def _check_of_sequence(check: Check) -> Check:
     def all_are(values: Any, name: str) -> None:
         if values is None:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER
-            raise failed(code, f"{name} is None; give a list")
+            raise errors.failed(code, f"{name} is None; give a list")
         if not isinstance(values, list | tuple):
             _reject(values, name, "list")
         for index, value in enumerate(typing.cast("Sequence[Any]", values)):
@@ -217,5 +216,4 @@ def _accept(value: Any, name: str) -> None:
 
 
 def _reject(value: Any, name: str, label: str) -> NoReturn:
-    message = f"{name}: {type(value).__name__} is no {label}"
-    raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    raise errors.invalid_argument(f"{name}: {type(value).__name__} is no {label}")

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from driver_layer.npu.stream import Stream
 from driver_layer.support.outcome import Outcome
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
 from driver_layer.ze.device import QUEUE_GROUPS
@@ -19,7 +20,6 @@ from driver_layer.ze.device_types import ze_command_queue_group_property_flags_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import EventState, ze_event_handle_t
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, ze_result_t
 
 Events = Sequence[ze_event_handle_t]
 
@@ -146,14 +146,13 @@ class ze_command_list_handle_t(Handle):
     def check_open(self) -> None:
         """Raise ZeError INVALID_ARGUMENT if the list is not open."""
         if self.state is not ListState.OPEN:
-            message = "the command list is closed; reset it first"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument("the command list is closed; reset it first")
 
     def check_event(self, event: ze_event_handle_t) -> None:
         """Raise ZeError INVALID_SYNCHRONIZATION_OBJECT if an event belongs to another context."""
         if event.context is not self.context:
-            code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
-            raise failed(code, "event and command list belong to different contexts")
+            message = "event and command list belong to different contexts"
+            raise errors.invalid_synchronization_object(message)
 
     @property
     def executing(self) -> bool:
@@ -165,8 +164,7 @@ class ze_command_list_handle_t(Handle):
     def check_idle(self) -> None:
         """Raise ZeError HANDLE_OBJECT_IN_USE if the list is executing."""
         if self.executing:
-            message = "the command list is executing; wait for it first"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+            raise errors.handle_object_in_use("the command list is executing; wait for it first")
 
     def reset(self) -> None:
         """Remove all commands; raises ZeError as ``check_idle``."""
@@ -208,8 +206,7 @@ def zeCommandListCreate(
     check_device(hContext, hDevice)
     desc = desc or ze_command_list_desc_t()
     if not 0 <= desc.commandQueueGroupOrdinal < len(QUEUE_GROUPS):
-        message = f"queue group {desc.commandQueueGroupOrdinal} does not exist"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(f"queue group {desc.commandQueueGroupOrdinal} does not exist")
     return ze_command_list_handle_t(hContext, desc)
 
 

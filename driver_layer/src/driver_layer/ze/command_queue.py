@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from driver_layer.errors import DeviceFault, ZeError
 from driver_layer.support.outcome import Outcome
+from driver_layer.ze import errors
 from driver_layer.ze import queue_types as q
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
@@ -21,7 +22,7 @@ from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import UINT64_MAX, seconds_of
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.queue_choices import check_choices, rank_of
-from driver_layer.ze.result import check_known, failed, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 _SYNCHRONOUS = q.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 
@@ -68,7 +69,7 @@ class ze_command_queue_handle_t(Handle):
     def wait(self, timeout: int) -> None:
         """Wait at most ``timeout`` ns for all submissions; raise the error of a failed one."""
         if not self.stream.wait(seconds_of(timeout)):
-            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
+            raise errors.not_ready("timeout: the work is still running")
         self.context.idle.work_ended()
         if self._failed:
             _raise_as_result(self._failed.popleft())
@@ -76,7 +77,7 @@ class ze_command_queue_handle_t(Handle):
     def wait_for(self, work: Outcome, timeout: int) -> None:
         """Wait at most ``timeout`` ns for one submission, and raise its error."""
         if not work.wait(seconds_of(timeout)):
-            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
+            raise errors.not_ready("timeout: the work is still running")
         self.context.idle.work_ended()
         if work.error is not None:
             _raise_as_result(work.error)
@@ -111,8 +112,7 @@ def zeCommandQueueCreate(
     desc = desc or q.ze_command_queue_desc_t()
     known = 0 <= desc.ordinal < len(QUEUE_GROUPS)
     if not known or not 0 <= desc.index < QUEUE_GROUPS[desc.ordinal].numQueues:
-        message = f"no queue {desc.index} in group {desc.ordinal}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(f"no queue {desc.index} in group {desc.ordinal}")
     check_choices(desc)
     return ze_command_queue_handle_t(hContext, desc)
 
@@ -141,8 +141,7 @@ def zeCommandQueueExecuteCommandLists(
     lists = _executable(queue, phCommandLists)
     commands = [command for command_list in lists for command in command_list.commands]
     if hFence is not None and hFence.queue is not queue:
-        code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
-        raise failed(code, "the fence belongs to another queue")
+        raise errors.invalid_synchronization_object("the fence belongs to another queue")
     for command_list in lists:
         command_list.last = queue.stream
     work = queue.submit(lambda: run_all(commands))
@@ -159,17 +158,15 @@ def _executable(
 ) -> list[ze_command_list_handle_t]:
     """Return the lists, after a check that the queue can execute them."""
     if not given:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no command list given")
+        raise errors.invalid_size("no command list given")
     lists = list(given)
     for command_list in lists:
         if command_list.state is not ListState.CLOSED:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "a command list is not closed")
+            raise errors.uninitialized("a command list is not closed")
         if command_list.desc.commandQueueGroupOrdinal != queue.desc.ordinal:
-            code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
-            raise failed(code, "a command list is for another group of queues")
+            raise errors.invalid_command_list_type("a command list is for another group of queues")
         if command_list.context is not queue.context:
-            code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-            raise failed(code, "command list and queue belong to different contexts")
+            raise errors.invalid_argument("command list and queue belong to different contexts")
     return lists
 
 
@@ -207,7 +204,7 @@ def _raise_as_result(error: BaseException) -> NoReturn:
     """Raise the error of a submission as a ZeError."""
     lost = isinstance(error, DeviceFault)
     code = ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST if lost else ze_result_t.ZE_RESULT_ERROR_UNKNOWN
-    raise failed(code, str(error) if lost else repr(error)) from error
+    raise errors.failed(code, str(error) if lost else repr(error)) from error
 
 
 @checked
@@ -219,7 +216,7 @@ def zeFenceCreate(
     Raises:
         ZeError: INVALID_ENUMERATION: unknown flags.
     """
-    check_known(flags, t.ze_fence_flags_t)
+    errors.check_known(flags, t.ze_fence_flags_t)
     return ze_fence_handle_t(hCommandQueue, bool(flags & t.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED))
 
 
@@ -241,8 +238,7 @@ def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX)
     if fence.work is not None:
         fence.queue.wait_for(fence.work, timeout)
     elif not fence.signaled:
-        message = "the fence was not submitted"
-        raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
+        raise errors.not_ready("the fence was not submitted")
 
 
 @checked

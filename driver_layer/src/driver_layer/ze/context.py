@@ -26,6 +26,7 @@ from driver_layer.npu.memory import (
     zeroed_pages,
 )
 from driver_layer.npu.shareable import Shareable
+from driver_layer.ze import errors
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
@@ -33,9 +34,9 @@ from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.idle_timer import scratch_timer
-from driver_layer.ze.result import Codes, failed, failing_as, not_null, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
-_MAPPING_CODES: Codes = {
+_MAPPING_CODES: errors.Codes = {
     OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
     DriverUsageError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT,
 }
@@ -86,7 +87,7 @@ class Memory(Handle):
         """
         if self.kind is t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE:
             message = "device memory has no host view; copy it, or allocate shared memory"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+            raise errors.unsupported_feature(message)
         return self.allocation.data
 
 
@@ -141,18 +142,18 @@ class ze_context_handle_t(Handle):
     def map_host(self, data: Bytes, read_only: bool) -> Memory:
         """Map host memory into the device's address space; see zeMemAllocHost."""
         if not data.size:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, "the memory to map is empty")
+            raise errors.unsupported_size("the memory to map is empty")
         if data.dtype != np.uint8 or data.ndim != 1:
             message = f"mapped memory must be a vector of u8, not {data.dtype} {data.shape}"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(message)
         if data.ctypes.data % PAGE_BYTES or not data.flags.c_contiguous:
             message = "mapped memory must begin at a page and be contiguous"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
+            raise errors.unsupported_alignment(message)
         if not data.flags.writeable and not read_only:
             message = (
                 "read-only memory can be mapped only with ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY"
             )
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(message)
         host = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
         return self._keep(lambda: self._map(data, not read_only), host)
 
@@ -162,7 +163,7 @@ class ze_context_handle_t(Handle):
         return self.space.map(data, MemoryKind.DMA, writable)
 
     def _keep(self, make: Callable[[], Allocation], kind: t.ze_memory_type_t) -> Memory:
-        with failing_as(_MAPPING_CODES):
+        with errors.failing_as(_MAPPING_CODES):
             allocation = make()
         memory = Memory(allocation, kind, next(self._numbers))
         self.memory[allocation] = memory
@@ -188,7 +189,7 @@ class ze_context_handle_t(Handle):
         allocation, offset = self._resolve(pointer, size)
         if write and not allocation.writable:
             message = f"the memory at {allocation.address:#x} is read-only for the device"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(message)
         return allocation.data[offset : offset + size]
 
     def address_of(self, pointer: Pointer | None, size: int) -> int:
@@ -204,12 +205,12 @@ class ze_context_handle_t(Handle):
         return memory if isinstance(pointer, int) or memory is pointer else None
 
     def _resolve(self, pointer: Pointer | None, size: int) -> tuple[Allocation, int]:
-        pointer = not_null(pointer, "pointer")
+        pointer = errors.not_null(pointer, "pointer")
         memory = self.find(pointer)
         address = pointer if isinstance(pointer, int) else pointer.address
         if memory is None or size < 0 or address + size > memory.allocation.end:
             message = f"{size} bytes at {address:#x} are not in memory of this context"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(message)
         return memory.allocation, address - memory.address
 
 
@@ -220,8 +221,7 @@ def own_memory(context: ze_context_handle_t, ptr: Memory) -> Memory:
         ZeError: INVALID_ARGUMENT: it is not.
     """
     if context.memory.get(ptr.allocation) is not ptr:
-        message = f"no memory of this context at {ptr.address:#x}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(f"no memory of this context at {ptr.address:#x}")
     return ptr
 
 
@@ -232,17 +232,14 @@ def check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> No
         ZeError: INVALID_ARGUMENT: it is not.
     """
     if device is not context.device:
-        message = "the device does not belong to this context"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument("the device does not belong to this context")
 
 
 def _check_size(size: int, alignment: int) -> None:
     if size <= 0:
-        message = f"cannot allocate {size} bytes"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
+        raise errors.unsupported_size(f"cannot allocate {size} bytes")
     if alignment < 0 or alignment & (alignment - 1):
-        message = f"alignment {alignment} is not a power of two"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
+        raise errors.unsupported_alignment(f"alignment {alignment} is not a power of two")
 
 
 @checked

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntFlag
 
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import ze_context_handle_t
 from driver_layer.ze.driver import CONTEXT_EXTENSION, extension_tables
-from driver_layer.ze.result import check_known
 
 
 class ze_npu_context_option_t(IntFlag):
@@ -41,7 +41,7 @@ class ze_context_npu_dditable_ext_t:
             ZeError: INVALID_ENUMERATION: unknown options.
         """
         options = ContextProperties.options
-        check_known(options, ze_npu_context_option_t)
+        errors.check_known(options, ze_npu_context_option_t)
         if options & ze_npu_context_option_t.ZE_NPU_CONTEXT_OPTION_IDLE_OPTIMIZATIONS:
             hContext.idle.enable()
         else:

@@ -18,9 +18,10 @@ from driver_layer.errors import EngineError, PlatformError
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace
 from driver_layer.ze import driver_types as t
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, failing_as, last_error, ze_result_t
+from driver_layer.ze.result import ze_result_t
 from driver_layer.ze.types import ZE_MAKE_VERSION
 
 ZE_API_VERSION = ZE_MAKE_VERSION(1, 17)
@@ -117,12 +118,12 @@ def simulated_driver(platform: str, host_addresses: bool = False) -> ze_driver_h
     try:
         found = platform_of(name)
     except PlatformError as error:
-        code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-        raise failed(code, f"{error}; product names: {', '.join(PLATFORM_NAMES)}") from error
+        message = f"{error}; product names: {', '.join(PLATFORM_NAMES)}"
+        raise errors.invalid_argument(message) from error
     with _lock:
         key = found, host_addresses
         if key not in _drivers:
-            with failing_as({EngineError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT}):
+            with errors.failing_as({EngineError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT}):
                 _drivers[key] = ze_driver_handle_t(*key)
         return _drivers[key]
 
@@ -163,10 +164,7 @@ def zeDriverGet() -> list[ze_driver_handle_t]:
         ZeError: UNINITIALIZED: zeInit was not called.
     """
     if not _initialized:
-        raise failed(
-            ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED,
-            "the library is not initialised; call zeInit first",
-        )
+        raise errors.uninitialized("the library is not initialised; call zeInit first")
     return [simulated_driver(_chosen_platform(), _host_addresses)]
 
 
@@ -191,7 +189,7 @@ def zeDriverGetIpcProperties(hDriver: ze_driver_handle_t) -> t.ze_driver_ipc_pro
 @checked
 def zeDriverGetLastErrorDescription(hDriver: ze_driver_handle_t) -> str:
     """Return the text of this thread's last error; empty if none occurred."""
-    return last_error()
+    return errors.last_error()
 
 
 @checked
@@ -226,12 +224,11 @@ def table_of(name: str, version: int = 0) -> Any:
             this driver has an older version.
     """
     if name not in _WITH_TABLES:
-        message = f"extension {name!r} is unknown or has no function table"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(f"extension {name!r} is unknown or has no function table")
     registered, supported = _WITH_TABLES[name]
     if version > supported:
         message = f"extension {name!r}: version {version:#x} is newer than {supported:#x}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_VERSION, message)
+        raise errors.failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_VERSION, message)
     return extension_tables[registered]()
 
 

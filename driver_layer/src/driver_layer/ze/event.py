@@ -19,11 +19,12 @@ from weakref import WeakValueDictionary
 
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.doorbell import Doorbell
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import check_known, failed, failing_as, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 UINT64_MAX = (1 << 64) - 1
 """Timeout that never ends."""
@@ -177,12 +178,11 @@ def zeEventPoolCreate(
     for device in phDevices:
         check_device(hContext, device)
     if desc.count <= 0:
-        message = f"count {desc.count}: a pool must have at least one event"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
-    check_known(desc.flags, ze_event_pool_flags_t)
+        raise errors.invalid_size(f"count {desc.count}: a pool must have at least one event")
+    errors.check_known(desc.flags, ze_event_pool_flags_t)
     if desc.flags & ~ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE:
         message = f"{desc.flags!r}: timestamps and events of other processes are not supported"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)
+        raise errors.unsupported_enumeration(message)
     return ze_event_pool_handle_t(hContext, desc.count)
 
 
@@ -196,7 +196,7 @@ def zeEventPoolDestroy(hEventPool: ze_event_pool_handle_t) -> None:
     pool = hEventPool
     if pool.events:
         message = f"the pool still has {len(pool.events)} events; destroy them first"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+        raise errors.handle_object_in_use(message)
     pool.alive = False
 
 
@@ -209,10 +209,10 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
             scopes.
     """
     pool = hEventPool
-    check_known(desc.signal | desc.wait, ze_event_scope_flags_t)
+    errors.check_known(desc.signal | desc.wait, ze_event_scope_flags_t)
     if not 0 <= desc.index < pool.count or desc.index in pool.events:
         message = f"index {desc.index} of a pool of {pool.count} events is out of range or in use"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(message)
     event = ze_event_handle_t(pool, desc.index)
     pool.events[desc.index] = event
     return event
@@ -257,10 +257,10 @@ def zeEventHostSynchronize(hEvent: ze_event_handle_t, timeout: int = UINT64_MAX)
         ZeError: NOT_READY: timeout; DEVICE_LOST: the event can no longer be signaled;
             ``__cause__`` has the reason.
     """
-    with failing_as({DeviceFault: ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST}):
+    with errors.failing_as({DeviceFault: ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST}):
         signaled = hEvent.wait(seconds_of(timeout))
     if not signaled:
-        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "the event is not signaled")
+        raise errors.not_ready("the event is not signaled")
 
 
 @checked
@@ -271,4 +271,4 @@ def zeEventQueryKernelTimestamp(hEvent: ze_event_handle_t) -> NoReturn:
         ZeError: UNSUPPORTED_FEATURE.
     """
     message = "events have no time stamps; record zeCommandListAppendWriteGlobalTimestamp instead"
-    raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+    raise errors.unsupported_feature(message)

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from driver_layer.errors import DriverInputError, NoDescriptor, OutOfMemory
 from driver_layer.npu.shareable import CAN_SHARE, Shareable
+from driver_layer.ze import errors
 from driver_layer.ze import external_types as x
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.result import Codes, failed, failing_as, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 _Flags = x.ze_external_memory_type_flags_t
 
@@ -23,7 +24,7 @@ _KNOWN = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD | _Flags.ZE_EXTERNAL_MEMO
 SUPPORTED = _KNOWN if CAN_SHARE else _Flags.NONE
 """Forms of export that this host supports."""
 
-SHARING_CODES: Codes = {
+SHARING_CODES: errors.Codes = {
     DriverInputError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT,
     NoDescriptor: ze_result_t.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
     OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
@@ -54,7 +55,7 @@ def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Sha
             OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
     check_flags(desc.flags)
-    with failing_as(SHARING_CODES):
+    with errors.failing_as(SHARING_CODES):
         if isinstance(desc, x.ze_external_memory_import_fd_t):
             return Shareable.import_fd(desc.fd, size, writable)
         return Shareable.allocate(size)
@@ -68,4 +69,4 @@ def check_flags(flags: x.ze_external_memory_type_flags_t) -> None:
     """
     if not flags or int(flags) & ~int(SUPPORTED):
         message = f"memory cannot be exported or imported as {flags!r}; supported: {SUPPORTED!r}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)
+        raise errors.unsupported_enumeration(message)

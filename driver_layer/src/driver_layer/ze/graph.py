@@ -16,18 +16,19 @@ from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.metadata import NodeInfo
 from driver_layer.loader.read import read_blob
 from driver_layer.loader.strides import Strides
+from driver_layer.ze import errors
 from driver_layer.ze import graph_types as t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.graph_profile import GraphProfile, has_layer_map
 from driver_layer.ze.graph_strides import checked_strides
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import Codes, failed, failing_as, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
-_READING_CODES: Codes = {
+_READING_CODES: errors.Codes = {
     CompatibilityError: ze_result_t.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY,
     BlobError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT,
 }
-_LOADING_CODES: Codes = {
+_LOADING_CODES: errors.Codes = {
     OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
     BlobError: ze_result_t.ZE_RESULT_ERROR_UNKNOWN,
 }
@@ -58,7 +59,7 @@ class ze_graph_handle_t(Handle):
         self.arguments: dict[int, Pointer] = {}
         self.strides: dict[int, Strides] = {}
         """Strides of the arguments that are not dense."""
-        with failing_as(_READING_CODES):
+        with errors.failing_as(_READING_CODES):
             self.blob = read_blob(self.binary)
             self._original = HostParsedInference(self.blob, context.device.platform)
         self.metadata = self._original.metadata
@@ -105,7 +106,7 @@ class ze_graph_handle_t(Handle):
         Raises:
             ZeError: OUT_OF_DEVICE_MEMORY, or UNKNOWN if the blob's content is malformed.
         """
-        with self._lock, failing_as(_LOADING_CODES):
+        with self._lock, errors.failing_as(_LOADING_CODES):
             if not self._original.loaded:
                 self._original.load(self.context.space)
 
@@ -121,7 +122,7 @@ class ze_graph_handle_t(Handle):
                 applied; else as ``initialize``.
         """
         pointers = [self._argument(index) for index in range(len(self.tensors))]
-        with self._lock, failing_as(_LOADING_CODES):
+        with self._lock, errors.failing_as(_LOADING_CODES):
             self.initialize()
             idle = (one for one, by in self._holders.items() if by is None or by() is None)
             inference = next(idle, None) or self._original.clone()
@@ -149,7 +150,7 @@ class ze_graph_handle_t(Handle):
             for index, pointer in enumerate(pointers)
         ]
         count = len(self.metadata.inputs)
-        with failing_as(_LOADING_CODES):
+        with errors.failing_as(_LOADING_CODES):
             inference.apply_input_output(addresses[:count], addresses[count:], strides)
 
     def release(self, inference: HostParsedInference) -> None:
@@ -169,8 +170,7 @@ class ze_graph_handle_t(Handle):
     def check_index(self, index: int) -> None:
         """Raise ZeError INVALID_ARGUMENT if an argument does not exist."""
         if not 0 <= index < len(self.tensors):
-            message = f"no argument {index}; the graph has {len(self.tensors)}"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(f"no argument {index}; the graph has {len(self.tensors)}")
 
     def set_argument(self, index: int, pointer: Pointer | None, strides: Strides) -> None:
         """Set an argument for later recordings; without a pointer, its location stays."""
@@ -197,7 +197,7 @@ class ze_graph_handle_t(Handle):
         pointer = self.arguments.get(index)
         if pointer is None:
             message = f"argument {index}, {self.tensors[index].name!r}, is not set"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+            raise errors.uninitialized(message)
         self.address(index, pointer, self.strides.get(index, ()))
         return pointer
 

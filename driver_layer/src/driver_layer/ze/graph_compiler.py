@@ -18,7 +18,8 @@ from typing import Protocol, cast
 
 from driver_layer.abi.platforms import Platform
 from driver_layer.errors import GraphCompilerError, ZeError
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze import errors
+from driver_layer.ze.result import ze_result_t
 
 GROUP = "driver_layer.graph_compilers"
 
@@ -77,7 +78,7 @@ def installed_compiler() -> GraphCompiler | None:
         except Exception as error:  # arbitrary code of another distribution
             message = f"the graph compiler {entry.value} cannot be imported: {error!r}"
             code = ze_result_t.ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE
-            raise failed(code, message) from error
+            raise errors.failed(code, message) from error
     return None
 
 
@@ -93,7 +94,7 @@ def needed_compiler() -> GraphCompiler:
             "this driver has no graph compiler; compile the model and pass its blob, or install"
             " compiler_layer"
         )
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+        raise errors.unsupported_feature(message)
     return compiler
 
 
@@ -110,9 +111,8 @@ def compiling() -> Generator[None, None, None]:
     except ZeError:
         raise
     except GraphCompilerError as error:
-        code = ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-        raise failed(code, str(error)) from error
+        raise errors.unsupported_feature(str(error)) from error
     except Exception as error:  # arbitrary code of another distribution, with untrusted input
         _LOG.exception("the graph compiler failed")
         code = ze_result_t.ZE_RESULT_ERROR_UNKNOWN
-        raise failed(code, f"the graph compiler failed: {error!r}") from error
+        raise errors.failed(code, f"the graph compiler failed: {error!r}") from error

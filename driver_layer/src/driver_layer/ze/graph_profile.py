@@ -21,8 +21,9 @@ from driver_layer.errors import DriverError
 from driver_layer.loader.read import Blob
 from driver_layer.npu.timeline import predict
 from driver_layer.npu.timeline.records import task_records
+from driver_layer.ze import errors
 from driver_layer.ze.profiling_data import ProfilingData
-from driver_layer.ze.result import failed, failing_as, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 
 class GraphProfile:
@@ -52,7 +53,7 @@ class GraphProfile:
         """
         with self._lock:
             if self._data is None:
-                with failing_as({DriverError: ze_result_t.ZE_RESULT_ERROR_UNKNOWN}):
+                with errors.failing_as({DriverError: ze_result_t.ZE_RESULT_ERROR_UNKNOWN}):
                     records = task_records(predict(self._blob, self._platform))
                 _check_owned(records, self._names)
                 self._data = ProfilingData(records, self._names, self._platform)
@@ -71,10 +72,9 @@ def _names(blob: Blob) -> LayerMap:
                 return decode_layer_map(section.data)
             except LayerMapError as error:
                 message = f"section {SECTION_NAME}: {error}"
-                code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-                raise failed(code, message) from error
+                raise errors.invalid_argument(message) from error
     message = f"the blob has no layer map (section {SECTION_NAME}), so it cannot be profiled"
-    raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+    raise errors.unsupported_feature(message)
 
 
 def _check_owned(records: RecordArray, names: LayerMap) -> None:
@@ -85,4 +85,4 @@ def _check_owned(records: RecordArray, names: LayerMap) -> None:
         if records["index"][of_queue].max() >= known.get((kind, number), 0):
             queue = f"{QUEUE_KINDS[kind]} {number}"
             message = f"section {SECTION_NAME}: some tasks of {queue} belong to no layer"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(message)

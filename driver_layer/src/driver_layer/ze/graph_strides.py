@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from driver_layer.loader.metadata import TensorInfo
 from driver_layer.loader.strides import Strides
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze import errors
 
 MOST = 5
 """Numbers of ``ze_graph_argument_value_strides_t``."""
@@ -56,4 +56,4 @@ def checked_strides(tensor: TensorInfo, given: Sequence[int]) -> Strides:
 
 def _invalid(tensor: TensorInfo, given: Sequence[int], problem: str) -> Exception:
     message = f"argument {tensor.name!r}, strides {tuple(given)}: {problem}"
-    return failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return errors.invalid_argument(message)

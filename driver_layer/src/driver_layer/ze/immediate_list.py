@@ -5,6 +5,7 @@ Source: Level Zero core specification 1.17; docs/reference/level_zero.md#command
 
 from __future__ import annotations
 
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import (
     Command,
@@ -20,7 +21,6 @@ from driver_layer.ze.context import ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import UINT64_MAX
 from driver_layer.ze.queue_types import ze_command_queue_desc_t, ze_command_queue_mode_t
-from driver_layer.ze.result import failed, ze_result_t
 
 _SYNCHRONOUS = ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 
@@ -58,7 +58,7 @@ class ImmediateCommandList(ze_command_list_handle_t):
             ZeError: UNINITIALIZED, as the public driver's test ImmediateCmdList requires.
         """
         message = "an immediate list executes its commands at once and is never closed"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+        raise errors.uninitialized(message)
 
     def reset(self) -> None:
         """Do nothing: the list keeps no commands."""
@@ -97,7 +97,7 @@ def zeCommandListHostSynchronize(
     """
     if not isinstance(hCommandList, ImmediateCommandList):
         message = "only an immediate list can be waited for; wait for the queue instead"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+        raise errors.uninitialized(message)
     hCommandList.queue.wait(timeout)
 
 
@@ -115,6 +115,5 @@ def zeCommandListImmediateGetIndex(hCommandListImmediate: ze_command_list_handle
         ZeError: INVALID_ARGUMENT: the list is not immediate.
     """
     if not isinstance(hCommandListImmediate, ImmediateCommandList):
-        message = "the list is not immediate"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument("the list is not immediate")
     return hCommandListImmediate.queue.desc.index

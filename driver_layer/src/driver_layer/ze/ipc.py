@@ -17,13 +17,13 @@ import struct
 from dataclasses import dataclass
 
 from driver_layer.npu.shareable import Shareable, check_descriptors_left, duplicate
+from driver_layer.ze import errors
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import Memory, check_device, own_memory, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import SHARING_CODES
-from driver_layer.ze.result import check_known, failed, failing_as, ze_result_t
 
 _LAYOUT = struct.Struct("<i4siIQQQ")
 _MARK = b"NPU1"
@@ -55,10 +55,11 @@ class _Named:
         """Decode a handle of untrusted content."""
         packed = bytes(handle.data)
         if len(packed) != x.ZE_MAX_IPC_HANDLE_SIZE:
-            raise _invalid(f"an IPC handle has {x.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(packed)}")
+            message = f"an IPC handle has {x.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(packed)}"
+            raise errors.invalid_argument(message)
         descriptor, mark, process, kind, size, device, inode = _LAYOUT.unpack_from(packed)
         if mark != _MARK or kind not in _SHARED_BY_HANDLE or process <= 0 or not size:
-            raise _invalid("the bytes are not an IPC handle of this driver")
+            raise errors.invalid_argument("the bytes are not an IPC handle of this driver")
         return _Named(descriptor, process, t.ze_memory_type_t(kind), size, device, inode)
 
     def is_of(self, descriptor: int | str) -> bool:
@@ -85,12 +86,13 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_me
     """
     memory = own_memory(hContext, ptr)
     if memory.kind not in _SHARED_BY_HANDLE:
-        raise _invalid("shared memory cannot be exported; allocate host or device memory")
+        message = "shared memory cannot be exported; allocate host or device memory"
+        raise errors.invalid_argument(message)
     if memory.shareable is None or not memory.exportable:
         message = "the memory was not allocated with ze_external_memory_export_desc_t"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+        raise errors.unsupported_feature(message)
     if memory.given_out is None:
-        with failing_as(SHARING_CODES):
+        with errors.failing_as(SHARING_CODES):
             descriptor = memory.shareable.export_fd()
         status = os.fstat(descriptor)
         place = (status.st_dev, status.st_ino)
@@ -111,7 +113,7 @@ def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle
         if memory.given_out is not None and memory.given_out[0].data == bytes(handle.data):
             memory.put_back()
             return
-    raise _invalid("the handle is not one that this context has exported")
+    raise errors.invalid_argument("the handle is not one that this context has exported")
 
 
 @checked
@@ -140,9 +142,9 @@ def zeMemOpenIpcHandle(
             OUT_OF_DEVICE_MEMORY; OUT_OF_HOST_MEMORY: this process has no descriptors left.
     """
     check_device(hContext, hDevice)
-    check_known(flags, x.ze_ipc_memory_flags_t)
+    errors.check_known(flags, x.ze_ipc_memory_flags_t)
     named = _Named.unpack(handle)
-    with failing_as(SHARING_CODES):
+    with errors.failing_as(SHARING_CODES):
         descriptor = _descriptor(named)
         try:
             shareable = Shareable.import_fd(descriptor, named.size)
@@ -162,7 +164,7 @@ def zeMemCloseIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> None:
     """
     memory = own_memory(hContext, ptr)
     if not memory.opened:
-        raise _invalid("the memory is this process's; free it with zeMemFree")
+        raise errors.invalid_argument("the memory is this process's; free it with zeMemFree")
     hContext.release(memory)
 
 
@@ -180,9 +182,5 @@ def _descriptor(named: _Named) -> int:
     except OSError as error:
         check_descriptors_left(error)
         message = f"process {named.process} does not export this memory: {error.strerror}"
-        raise _invalid(message) from None
-    raise _invalid(f"process {named.process} no longer exports this memory")
-
-
-def _invalid(message: str) -> Exception:
-    return failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(message) from None
+    raise errors.invalid_argument(f"process {named.process} no longer exports this memory")

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from driver_layer.npu.memory import Bytes
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.device import MAX_PATTERN
 from driver_layer.ze.event import ze_event_handle_t
-from driver_layer.ze.result import failed, ze_result_t
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def zeCommandListAppendMemoryCopyRegion(
     _check_regions(dstRegion, srcRegion, dstPitch, srcPitch)
     if dstSlicePitch or srcSlicePitch:
         message = "slices are not supported; copy each slice by a call of its own"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+        raise errors.unsupported_feature(message)
     context = hCommandList.context
     target = _rows(context, dstptr, dstRegion, dstPitch, write=True)
     source = _rows(context, srcptr, srcRegion, srcPitch)
@@ -105,13 +105,13 @@ def _check_regions(
     sizes = [(each.width, each.height, each.depth) for each in (target, source)]
     if sizes[0] != sizes[1]:
         message = f"regions of {sizes[0]} and {sizes[1]} differ in width, height or depth"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+        raise errors.invalid_size(message)
     if target.width <= 0 or target.height <= 0 or min(dst_pitch, src_pitch) < target.width:
         message = f"{target.height} rows of {target.width} bytes, pitches {dst_pitch}, {src_pitch}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+        raise errors.invalid_size(message)
     if target.depth not in (0, 1) or target.originZ or source.originZ:
         message = "slices are not supported; copy each slice by a call of its own"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+        raise errors.unsupported_feature(message)
 
 
 def _rows(
@@ -125,7 +125,7 @@ def _rows(
     first = region.originY * pitch + region.originX
     if min(region.originX, region.originY) < 0:
         message = f"the origin ({region.originX}, {region.originY}) is negative"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(message)
     nbytes = (region.height - 1) * pitch + region.width
     data = context.bytes_at(pointer, first + nbytes, write)[first:]
     shape = region.height, region.width
@@ -160,8 +160,7 @@ def zeCommandListAppendMemoryFill(
     """
     length = len(pattern)
     if not length or length & (length - 1) or length > MAX_PATTERN:
-        message = f"{size} bytes cannot be filled with a pattern of {length}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+        raise errors.invalid_size(f"{size} bytes cannot be filled with a pattern of {length}")
     target = hCommandList.context.bytes_at(ptr, size, write=True)
     repeated = np.resize(np.frombuffer(bytes(pattern), np.uint8), size)
     _append_copy(hCommandList, target, repeated, hSignalEvent, phWaitEvents)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
 from driver_layer.ze.event import EventState, ze_event_handle_t
-from driver_layer.ze.result import failed, ze_result_t
 
 
 @checked
@@ -41,8 +41,7 @@ def zeCommandListAppendMemoryRangesBarrier(
             not memory of the list's context.
     """
     if len(pRangeSizes) != len(pRanges):
-        message = f"{len(pRanges)} ranges with {len(pRangeSizes)} sizes"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+        raise errors.invalid_size(f"{len(pRanges)} ranges with {len(pRangeSizes)} sizes")
     for pointer, size in zip(pRanges, pRangeSizes, strict=True):
         hCommandList.context.bytes_at(pointer, size)
     hCommandList.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
@@ -70,7 +69,7 @@ def zeCommandListAppendWaitOnEvents(
         ZeError: INVALID_SIZE: no event is given.
     """
     if not phEvents:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no event given")
+        raise errors.invalid_size("no event given")
     hCommandList.append(Command(_nothing, waits=tuple(phEvents)))
 
 

@@ -7,6 +7,7 @@ docs/reference/level_zero.md#memory.
 from __future__ import annotations
 
 from driver_layer.npu.memory import PAGE_BYTES
+from driver_layer.ze import errors
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
@@ -19,7 +20,6 @@ from driver_layer.ze.context import (
 )
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import SHARING_CODES, check_flags
-from driver_layer.ze.result import check_known, failed, failing_as, ze_result_t
 
 _READ_ONLY = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
 _WRITE_COMBINED = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED
@@ -52,7 +52,7 @@ def zeMemAllocHost(
             supported.
     """
     if host_desc is not None:
-        check_known(host_desc.flags, t.ze_host_mem_alloc_flags_t)
+        errors.check_known(host_desc.flags, t.ze_host_mem_alloc_flags_t)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
     chained = None if host_desc is None else host_desc.pNext
     if host_desc is None or chained is None:
@@ -62,7 +62,7 @@ def zeMemAllocHost(
         data = chained.pSystemMemory
         if data.nbytes != size:
             message = f"size {size} differs from the {data.nbytes} bytes of the mapped memory"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
+            raise errors.unsupported_size(message)
         return hContext.map_host(data, read_only or bool(host_desc.flags & _WRITE_COMBINED))
     return hContext.allocate_external(size, alignment, kind, chained, read_only)
 
@@ -78,7 +78,7 @@ def zeMemAllocDevice(
     """Allocate device memory, without a host view; otherwise as zeMemAllocHost."""
     check_device(hContext, hDevice)
     if device_desc is not None:
-        check_known(device_desc.flags, t.ze_device_mem_alloc_flags_t)
+        errors.check_known(device_desc.flags, t.ze_device_mem_alloc_flags_t)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
     if device_desc is None or device_desc.pNext is None:
         return hContext.allocate(size, alignment, kind)
@@ -105,7 +105,7 @@ def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
     memory = own_memory(hContext, ptr)
     if memory.opened:
         message = "the memory is another process's; close it with zeMemCloseIpcHandle"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(message)
     hContext.release(memory)
 
 
@@ -141,9 +141,8 @@ def _export(
 ) -> x.ze_external_memory_export_fd_t:
     check_flags(flags)
     if memory.shareable is None or int(flags) & ~int(memory.exportable):
-        message = f"the memory was not allocated for export as {flags!r}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    with failing_as(SHARING_CODES):
+        raise errors.invalid_argument(f"the memory was not allocated for export as {flags!r}")
+    with errors.failing_as(SHARING_CODES):
         return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
 
 
@@ -156,6 +155,5 @@ def zeMemGetAddressRange(hContext: ze_context_handle_t, ptr: Pointer) -> tuple[i
     """
     memory = hContext.find(ptr)
     if memory is None:
-        message = "ptr is not in memory of this context"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument("ptr is not in memory of this context")
     return memory.address, memory.size

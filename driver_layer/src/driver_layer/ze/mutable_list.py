@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntFlag
 
+from driver_layer.ze import errors
 from driver_layer.ze.calls import check_fields, checked
 from driver_layer.ze.command_list import ListState, Mutable, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
 from driver_layer.ze.graph_types import ze_graph_argument_value_strides_t
-from driver_layer.ze.result import failed, not_null, ze_result_t
 
 
 class ze_mutable_command_exp_flags_t(IntFlag):
@@ -78,8 +78,7 @@ def zeCommandListGetNextCommandIdExp(
     _check_mutable(command_list)
     command_list.check_open()
     if desc.flags not in _ARGUMENTS:
-        message = f"flags {desc.flags:#x}: only graph arguments can be changed"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(f"flags {desc.flags:#x}: only graph arguments can be changed")
     return len(command_list.commands)
 
 
@@ -99,8 +98,7 @@ def zeCommandListUpdateMutableCommandsExp(
     command_list = hCommandList
     _check_mutable(command_list)
     if desc.flags or desc.pNext is None:
-        message = "flags must be 0 and pNext a chain of changes"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument("flags must be 0 and pNext a chain of changes")
     command_list.check_idle()
     changes = _changes(command_list, desc.pNext)
     if command_list.state is ListState.CLOSED:  # first: a partly changed list must not execute
@@ -117,8 +115,7 @@ def _changes(
     link: ze_mutable_graph_argument_exp_desc_t | ze_graph_argument_value_strides_t | None = first
     while link is not None:
         if isinstance(link, ze_graph_argument_value_strides_t):
-            message = "strides must follow the argument that they belong to"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument("strides must follow the argument that they belong to")
         check_fields(link, "pNext")
         target, pointer = _target(command_list, link.commandId), link.pArgValue or None
         if isinstance(link.pNext, ze_graph_argument_value_strides_t):
@@ -127,7 +124,8 @@ def _changes(
             changes.append(target.change(link.argIndex, pointer, strides.userStrides))
             link = _argument_after(strides)
         else:
-            changes.append(target.change(link.argIndex, not_null(pointer, "pArgValue"), None))
+            errors.not_null(pointer, "pArgValue")
+            changes.append(target.change(link.argIndex, pointer, None))
             link = link.pNext
     return changes
 
@@ -139,8 +137,7 @@ def _argument_after(
     after: object = strides.pNext
     if after is None or isinstance(after, ze_mutable_graph_argument_exp_desc_t):
         return after
-    message = f"{type(after).__name__} cannot follow strides"
-    raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    raise errors.invalid_argument(f"{type(after).__name__} cannot follow strides")
 
 
 def _target(command_list: ze_command_list_handle_t, number: int) -> Mutable:
@@ -148,12 +145,11 @@ def _target(command_list: ze_command_list_handle_t, number: int) -> Mutable:
     commands = command_list.commands
     target = commands[number].mutable if 0 <= number < len(commands) else None
     if target is None:
-        message = f"command {number} has no graph arguments"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(f"command {number} has no graph arguments")
     return target
 
 
 def _check_mutable(command_list: ze_command_list_handle_t) -> None:
     if not command_list.is_mutable:
         message = "the list is not mutable; create it with ze_mutable_command_list_exp_desc_t"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(message)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from driver_layer.ze import errors
 from driver_layer.ze.graph import ze_graph_handle_t
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.profiling_data import ProfilingData
-from driver_layer.ze.result import failed, ze_result_t
 
 
 class ze_graph_profiling_pool_handle_t(Handle):
@@ -30,10 +30,7 @@ class ze_graph_profiling_pool_handle_t(Handle):
     def __init__(self, graph: ze_graph_handle_t, count: int) -> None:
         super().__init__()
         if count <= 0:
-            raise failed(
-                ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE,
-                f"count {count}: a pool must have at least one query",
-            )
+            raise errors.invalid_size(f"count {count}: a pool must have at least one query")
         self.graph = graph
         self.count = count
         self.queries: dict[int, ze_graph_profiling_query_handle_t] = {}
@@ -71,6 +68,5 @@ class ze_graph_profiling_query_handle_t(Handle):
                 as ``GraphProfile.data``.
         """
         if not self.filled:
-            message = f"no inference with query {self.index} has completed"
-            raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
+            raise errors.not_ready(f"no inference with query {self.index} has completed")
         return self.pool.profile.data()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, overload
 
 from driver_layer.errors import ZeError
+from driver_layer.ze import errors
 from driver_layer.ze import profiling_types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import (
@@ -22,7 +23,6 @@ from driver_layer.ze.profiling import (
     ze_graph_profiling_pool_handle_t,
     ze_graph_profiling_query_handle_t,
 )
-from driver_layer.ze.result import failed, ze_result_t
 
 _LAYERS, _TASKS, _RAW = t.ze_graph_profiling_type_t
 _Layers = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_LAYER_LEVEL]
@@ -56,7 +56,7 @@ class ze_graph_profiling_dditable_ext_t:
         pool = hProfilingPool
         if pool.queries:
             message = f"the pool still has {len(pool.queries)} queries; destroy them first"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+            raise errors.handle_object_in_use(message)
         pool.alive = False
 
     @checked
@@ -71,7 +71,7 @@ class ze_graph_profiling_dditable_ext_t:
         pool = hProfilingPool
         if not 0 <= index < pool.count or index in pool.queries:
             message = f"index {index} of a pool of {pool.count} queries is out of range or in use"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument(message)
         query = pool.queries[index] = ze_graph_profiling_query_handle_t(pool, index)
         return query
 
@@ -122,8 +122,7 @@ class ze_graph_profiling_dditable_ext_t:
             elif profilingType == _RAW:
                 found = data.raw
             else:
-                code = ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION
-                raise failed(code, f"unknown profiling type {profilingType}")
+                raise errors.invalid_enumeration(f"unknown profiling type {profilingType}")
         except ZeError as error:
             query.log = str(error)
             raise

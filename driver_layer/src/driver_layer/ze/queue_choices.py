@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 
+from driver_layer.ze import errors
 from driver_layer.ze import queue_types as t
-from driver_layer.ze.result import check_known, failed, ze_result_t
+from driver_layer.ze.result import ze_result_t
 
 _SYNCHRONOUS = t.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 _TURBO, _DEVICE_SYNC = t.ze_npu_command_queue_option_t
@@ -42,16 +43,16 @@ def check_choices(desc: t.ze_command_queue_desc_t) -> None:
     wrong = ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION
     unsupported = ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
     if desc.priority not in PRIORITIES:
-        raise failed(wrong, f"unknown priority {desc.priority}")
+        raise errors.failed(wrong, f"unknown priority {desc.priority}")
     if desc.ordinal and desc.priority != _NORMAL:
-        raise failed(unsupported, _COPIES)
+        raise errors.failed(unsupported, _COPIES)
     options = desc.pNext.options if desc.pNext is not None else 0
-    check_known(options, t.ze_npu_command_queue_option_t)
+    errors.check_known(options, t.ze_npu_command_queue_option_t)
     if options & _TURBO:
         _LOG.info("turbo of a queue has no effect: the simulated device has one clock")
     if options & _DEVICE_SYNC and desc.mode == _SYNCHRONOUS:
         message = "DEVICE_SYNC orders submissions; a synchronous queue waits for each one anyway"
-        raise failed(wrong, message)
+        raise errors.failed(wrong, message)
 
 
 def rank_of(
@@ -63,5 +64,5 @@ def rank_of(
         ZeError: UNSUPPORTED_FEATURE: a workload type was set for a queue that only copies.
     """
     if desc.ordinal and workload != _DEFAULT:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, _COPIES)
+        raise errors.unsupported_feature(_COPIES)
     return PRIORITIES[desc.priority] + _BACKGROUND * workload

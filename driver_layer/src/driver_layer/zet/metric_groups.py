@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from driver_layer import ze
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, ze_result_t
 from driver_layer.zet import types as t
 
 _EVENT, _DURATION = t.zet_metric_type_t.ZET_METRIC_TYPE_EVENT, t.zet_metric_type_t(0)
@@ -75,8 +75,7 @@ def zetMetricGroupGet(hDevice: ze.ze_device_handle_t) -> list[zet_metric_group_h
         ZeError: UNINITIALIZED: ZET_ENABLE_METRICS=1 is not in the environment.
     """
     if os.environ.get("ZET_ENABLE_METRICS") != "1":
-        message = "metrics are disabled; set ZET_ENABLE_METRICS=1"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+        raise errors.uninitialized("metrics are disabled; set ZET_ENABLE_METRICS=1")
     with _lock:
         if hDevice not in _groups:
             _groups[hDevice] = zet_metric_group_handle_t(hDevice)
@@ -124,8 +123,7 @@ def zetMetricGroupCalculateMetricValues(
     raw = bytes(pRawData)
     count = len(hMetricGroup.metrics)
     if not raw or len(raw) % (8 * count):
-        message = f"{len(raw)} bytes are no reports of {8 * count} bytes"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+        raise errors.invalid_size(f"{len(raw)} bytes are no reports of {8 * count} bytes")
     reports = np.frombuffer(raw, "<u8").reshape(-1, count)
     if type == _MAXIMA:
         reports = reports.max(axis=0, keepdims=True)
@@ -152,5 +150,5 @@ def zetContextActivateMetricGroups(
         for group in phMetricGroups:
             if group.device is not hDevice or (group.active and group.owner is not hContext):
                 message = "the group is of another device, or active in another context"
-                raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+                raise errors.invalid_argument(message)
             group.owner = hContext

@@ -7,11 +7,12 @@ docs/reference/level_zero.md#metrics.
 from __future__ import annotations
 
 from driver_layer import ze
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import Command, Events
 from driver_layer.ze.context import check_device
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import ze_result_t
 from driver_layer.zet import types as t
 from driver_layer.zet.metric_groups import zet_metric_group_handle_t
 
@@ -61,11 +62,9 @@ def zetMetricQueryPoolCreate(
     """
     check_device(hContext, hDevice)
     if desc.count <= 0:
-        message = f"count {desc.count}: a pool must have at least one query"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+        raise errors.invalid_size(f"count {desc.count}: a pool must have at least one query")
     if hMetricGroup.device is not hDevice:
-        message = "the metric group belongs to another device"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument("the metric group belongs to another device")
     _check_active(hMetricGroup, ze_result_t.ZE_RESULT_NOT_READY)
     return zet_metric_query_pool_handle_t(hMetricGroup, desc.count)
 
@@ -79,7 +78,7 @@ def zetMetricQueryPoolDestroy(hMetricQueryPool: zet_metric_query_pool_handle_t) 
     """
     if hMetricQueryPool.queries:
         message = f"the pool still has {len(hMetricQueryPool.queries)} queries; destroy them first"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+        raise errors.handle_object_in_use(message)
     hMetricQueryPool.alive = False
 
 
@@ -97,10 +96,9 @@ def zetMetricQueryCreate(
     _check_active(pool.group, ze_result_t.ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)
     if not 0 <= index < pool.count:
         message = f"index {index} is out of range of a pool of {pool.count} queries"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument(message)
     if index in pool.queries:
-        message = f"index {index} of the pool is in use"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
+        raise errors.handle_object_in_use(f"index {index} of the pool is in use")
     query = pool.queries[index] = zet_metric_query_handle_t(pool, index)
     return query
 
@@ -126,8 +124,7 @@ def zetMetricQueryGetData(hMetricQuery: zet_metric_query_handle_t) -> bytes:
         ZeError: NOT_READY: the query's end has not run since its begin.
     """
     if hMetricQuery.data is None:
-        message = "the query has no data; wait for the list with its end"
-        raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
+        raise errors.not_ready("the query has no data; wait for the list with its end")
     return hMetricQuery.data
 
 
@@ -167,11 +164,10 @@ def _check_usable(
     command_list: ze.ze_command_list_handle_t, query: zet_metric_query_handle_t
 ) -> None:
     if command_list.context.device is not query.pool.group.device:
-        message = "command list and metric query belong to different devices"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        raise errors.invalid_argument("command list and metric query belong to different devices")
     _check_active(query.pool.group, ze_result_t.ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE)
 
 
 def _check_active(group: zet_metric_group_handle_t, code: ze_result_t) -> None:
     if not group.active:
-        raise failed(code, "the metric group is not active; activate it in a context first")
+        raise errors.failed(code, "the metric group is not active; activate it in a context first")

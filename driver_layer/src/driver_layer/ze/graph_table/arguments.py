@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from driver_layer.abi.dtypes import BY_CODE
 from driver_layer.loader.strides import Strides
+from driver_layer.ze import errors
 from driver_layer.ze import graph_types as t
 from driver_layer.ze.calls import check_fields, checked
 from driver_layer.ze.context import Pointer
 from driver_layer.ze.graph import ze_graph_handle_t
-from driver_layer.ze.result import failed, not_null, ze_result_t
 
 S = TypeVar("S", bound=t.ze_graph_argument_properties_t)
 
@@ -109,7 +109,7 @@ class GraphArguments:
             ZeError: INVALID_NULL_POINTER.
         """
         hGraph.check_index(argIndex)
-        hGraph.set_argument(argIndex, not_null(pArgValue, "pArgValue"), ())
+        hGraph.set_argument(argIndex, errors.not_null(pArgValue, "pArgValue"), ())
 
     @checked
     def pfnSetArgumentValue2(
@@ -133,17 +133,19 @@ class GraphArguments:
         for _ in range(_MAX_CHAIN):
             if isinstance(link, t.ze_graph_argument_value_tensor_t):
                 check_fields(link, "pArgValue")
-                location = not_null(link.pTensor, "pTensor")
+                location = errors.not_null(link.pTensor, "pTensor")
             elif isinstance(link, t.ze_graph_argument_value_strides_t):
                 check_fields(link, "pArgValue")
                 strides = hGraph.checked_strides(argIndex, link.userStrides)
             elif link is None:
                 break
             else:
-                raise _invalid(f"{type(link).__name__} is no structure of an argument's value")
+                message = f"{type(link).__name__} is no structure of an argument's value"
+                raise errors.invalid_argument(message)
             link = link.pNext
         else:
-            raise _invalid(f"the chain of pArgValue has over {_MAX_CHAIN} structures")
+            message = f"the chain of pArgValue has over {_MAX_CHAIN} structures"
+            raise errors.invalid_argument(message)
         hGraph.set_argument(argIndex, location, strides)
 
 
@@ -155,7 +157,3 @@ def _part(full: t.ze_graph_argument_properties_3_t, kind: type[S]) -> S:
 def _side(is_input: bool) -> t.ze_graph_argument_type_t:
     """Return the number of a side: inputs are 0."""
     return t.ze_graph_argument_type_t(int(not is_input))
-
-
-def _invalid(message: str) -> Exception:
-    return failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

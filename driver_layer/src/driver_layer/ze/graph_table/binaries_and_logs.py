@@ -5,10 +5,10 @@ Source: docs/reference/level_zero.md#graph-extension.
 
 from __future__ import annotations
 
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.graph import ze_graph_handle_t
 from driver_layer.ze.graph_build_log import ze_graph_build_log_handle_t
-from driver_layer.ze.result import latest_log
 
 
 class BinariesAndLogs:
@@ -27,7 +27,7 @@ class BinariesAndLogs:
     @checked
     def pfnBuildLogGetString(self, hGraph: ze_graph_handle_t | None = None) -> str:
         """Return the log of this thread's latest creation or error, whichever graph is given."""
-        return latest_log()
+        return errors.latest_log()
 
     @checked
     def pfnBuildLogGetString2(self, hGraphBuildLog: ze_graph_build_log_handle_t) -> str:

@@ -5,13 +5,13 @@ Source: docs/reference/level_zero.md#graph-extension.
 
 from __future__ import annotations
 
+from driver_layer.ze import errors
 from driver_layer.ze import graph_types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.graph_compiler import compiling, needed_compiler
 from driver_layer.ze.graph_query import ze_graph_query_network_handle_t
-from driver_layer.ze.result import failed, ze_result_t
 
 _MODEL = t.ze_graph_format_t.ZE_GRAPH_FORMAT_NGRAPH_LITE
 _OF_DRIVER = t.ze_npu_options_type_t.ZE_NPU_DRIVER_OPTIONS
@@ -83,8 +83,7 @@ class CompilerQueries:
         with compiling():
             if type == _OF_DRIVER or not needed_compiler().is_option_supported(pOption, pValue):
                 asked = pOption if pValue is None else f"{pOption}={pValue}"
-                message = f"option {asked} is not supported"
-                raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+                raise errors.unsupported_feature(f"option {asked} is not supported")
 
 
 def _query(
@@ -94,8 +93,7 @@ def _query(
 ) -> ze_graph_query_network_handle_t:
     check_device(context, device)
     if desc.format != _MODEL:
-        message = "only models can be queried, not native graphs"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)
+        raise errors.unsupported_enumeration("only models can be queried, not native graphs")
     content = memoryview(desc.pInput).cast("B")
     with compiling():
         layers = needed_compiler().query(content, desc.pBuildFlags or "", device.platform)

@@ -6,6 +6,7 @@ Source: docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.
 from __future__ import annotations
 
 from driver_layer.errors import ZeError
+from driver_layer.ze import errors
 from driver_layer.ze import graph_types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
@@ -13,7 +14,6 @@ from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.graph import ze_graph_handle_t
 from driver_layer.ze.graph_build_log import GraphCreationError, ze_graph_build_log_handle_t
 from driver_layer.ze.graph_table.compilation import graph_of_model
-from driver_layer.ze.result import check_known, failed, keep_log, ze_result_t
 
 _Flags = t.ze_graph_properties_flag_t
 _PERSISTENT = t.ze_graph_flags_t.ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT
@@ -82,7 +82,7 @@ def _create(
 ) -> tuple[ze_graph_handle_t, str]:
     """Return a graph and its build log, which becomes this thread's latest log."""
     graph, log = _made(context, device, desc)
-    keep_log(log)
+    errors.keep_log(log)
     return graph, log
 
 
@@ -90,10 +90,10 @@ def _made(
     context: ze_context_handle_t, device: ze_device_handle_t, desc: t.ze_graph_desc_2_t
 ) -> tuple[ze_graph_handle_t, str]:
     check_device(context, device)
-    check_known(desc.flags, t.ze_graph_flags_t)
+    errors.check_known(desc.flags, t.ze_graph_flags_t)
     content = memoryview(desc.pInput).cast("B")
     if not content.nbytes:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "the graph's input is empty")
+        raise errors.invalid_size("the graph's input is empty")
     if desc.format != t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
         return graph_of_model(context, desc)
     origin = _Flags.ZE_GRAPH_PROPERTIES_FLAG_PRE_COMPILED

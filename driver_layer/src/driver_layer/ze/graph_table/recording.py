@@ -8,12 +8,12 @@ from __future__ import annotations
 from functools import partial
 
 from driver_layer.errors import ZeError
+from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
 from driver_layer.ze.event import ze_event_handle_t
 from driver_layer.ze.graph import GraphExecution, ze_graph_handle_t
 from driver_layer.ze.profiling import ze_graph_profiling_query_handle_t
-from driver_layer.ze.result import failed, ze_result_t
 
 
 class GraphRecording:
@@ -45,8 +45,7 @@ class GraphRecording:
         """
         hCommandList.check_open()
         if hGraph is None:
-            message = "hGraph is None; a graph is required"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+            raise errors.uninitialized("hGraph is None; a graph is required")
         hGraph.initialize()
         if hSignalEvent is not None or phWaitEvents:
             hCommandList.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
@@ -69,14 +68,11 @@ class GraphRecording:
                 that only copy; INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
         """
         if hCommandList.context is not hGraph.context:
-            message = "graph and command list belong to different contexts"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument("graph and command list belong to different contexts")
         if not hCommandList.computes:
-            code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
-            raise failed(code, "the command list is for queues that only copy")
+            raise errors.invalid_command_list_type("the command list is for queues that only copy")
         if hProfilingQuery is not None and hProfilingQuery.pool.graph is not hGraph:
-            message = "the profiling query belongs to another graph"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+            raise errors.invalid_argument("the profiling query belongs to another graph")
         execution = GraphExecution(hGraph)
         run = execution.run
         if hProfilingQuery is not None:
