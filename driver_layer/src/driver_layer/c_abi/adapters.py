@@ -193,7 +193,7 @@ def pfnCreate3(hContext: Any, hDevice: Any, desc: Any) -> Any:
 
 
 def _graphs() -> Any:
-    return extension_tables[ze.GRAPH_EXTENSION]()
+    return extension_tables[ze.GRAPH_EXTENSION]
 
 
 def _kept(desc: Any) -> Any:
@@ -219,14 +219,14 @@ def pfnGetExtension(hDriver: Any, pExtension: int) -> None:
     for address, name in ((place.name, "name"), (place.ppFunctionAddress, "ppFunctionAddress")):
         errors.not_null(address, name)
     request = ze.ze_driver_extension_npu_ext_t(text_at(place.name), place.version)
-    drivers = extension_tables[ze.DRIVER_EXTENSION]()
+    drivers = extension_tables[ze.DRIVER_EXTENSION]
     table = drivers.pfnGetExtension(hDriver, request)
     at("uintptr_t", place.ppFunctionAddress)[0] = TABLES[type(table).__name__]
 
 
 def pfnProfilingQueryGetData(hProfilingQuery: Any, profilingType: Any) -> bytes:
     """Return the records of an inference as they lie in C's memory."""
-    table = extension_tables[ze.PROFILING_EXTENSION]()
+    table = extension_tables[ze.PROFILING_EXTENSION]
     records = table.pfnProfilingQueryGetData(hProfilingQuery, profilingType)
     if isinstance(records, bytes) or not records:
         return bytes(records)

@@ -146,9 +146,9 @@ def _bound(table: Table, function: Function) -> BoundFunction:
 def _python_function(table: Table, function: Function) -> Callable[..., Any] | None:
     if table.api:
         return python_name(function.name)
-    for make in extension_tables.values():
-        if type(make()).__name__ == table.name:
-            return getattr(make(), function.name, None)
+    for made in extension_tables.values():
+        if type(made).__name__ == table.name:
+            return getattr(made, function.name, None)
     return None
 
 

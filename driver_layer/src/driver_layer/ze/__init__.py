@@ -14,11 +14,9 @@ from driver_layer.errors import ZeError as ZeError
 from .command_list import *
 from .command_queue import *
 from .context import *
-from .context_extension import *
 from .device import *
 from .device_types import *
 from .driver import *
-from .driver_extension import *
 from .driver_types import *
 from .event import *
 from .external_memory import *
@@ -34,11 +32,10 @@ from .list_copies import *
 from .list_synchronization import *
 from .memory import *
 from .mutable_list import *
-from .private_functions import *
+from .npu_extensions import *
 from .profiling import *
 from .profiling_extension import *
 from .profiling_types import *
-from .queue_extension import *
 from .queue_types import *
 from .result import *
 from .runtime_requirements import *

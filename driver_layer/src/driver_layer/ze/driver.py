@@ -10,7 +10,6 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, Platform, platform_of
@@ -210,7 +209,7 @@ def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) 
         ZeError: INVALID_ARGUMENT: the extension is unknown or has no table.
     """
     if name.startswith(PRIVATE_FUNCTIONS):
-        private = getattr(extension_tables[PRIVATE_FUNCTIONS](), name, None)
+        private = getattr(extension_tables[PRIVATE_FUNCTIONS], name, None)
         if private is not None:
             return private
     return table_of(name)
@@ -229,8 +228,8 @@ def table_of(name: str, version: int = 0) -> Any:
     if version > supported:
         message = f"extension {name!r}: version {version:#x} is newer than {supported:#x}"
         raise errors.failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_VERSION, message)
-    return extension_tables[registered]()
+    return extension_tables[registered]
 
 
-extension_tables: dict[str, Callable[[], Any]] = {}
+extension_tables: dict[str, Any] = {}
 """Function tables by extension; extensions register them, so the driver need not import them."""

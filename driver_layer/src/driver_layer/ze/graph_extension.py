@@ -20,5 +20,4 @@ class ze_graph_dditable_ext_t(
     """The function table; its functions raise ZeError for C's result codes."""
 
 
-_TABLE = ze_graph_dditable_ext_t()
-extension_tables[GRAPH_EXTENSION] = lambda: _TABLE
+extension_tables[GRAPH_EXTENSION] = ze_graph_dditable_ext_t()

@@ -142,5 +142,4 @@ class ze_graph_profiling_dditable_ext_t:
         return hProfilingQuery.log
 
 
-_TABLE = ze_graph_profiling_dditable_ext_t()
-extension_tables[PROFILING_EXTENSION] = lambda: _TABLE
+extension_tables[PROFILING_EXTENSION] = ze_graph_profiling_dditable_ext_t()
