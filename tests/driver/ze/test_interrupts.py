@@ -18,7 +18,7 @@ from driver_layer.loader.read import read_blob
 from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.npu.stream import Stream
 from driver_layer.testing.blobs import dense_blob, is_expected
-from driver_layer.ze import command_list, command_queue, context, event, graph, graph_extension
+from driver_layer.ze import command_list, command_queue, context, event, graph, graph_table
 
 POOL = ze.ze_event_pool_desc_t(1)
 PLACE = ze.ze_event_desc_t(0)
@@ -107,7 +107,7 @@ class TestEvents:
         assert pool.events[0] is other
 
 
-LOADING = [module.__name__ for module in (graph, graph_extension, command_list)]
+LOADING = [module.__name__ for module in (graph, graph_table, command_list)]
 
 
 class TestGraphs:

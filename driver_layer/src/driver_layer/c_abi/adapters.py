@@ -21,7 +21,7 @@ from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device
 from driver_layer.ze.driver import extension_tables
-from driver_layer.ze.graph_build_log import GraphCreationError
+from driver_layer.ze.graph_table.creation import GraphCreationError
 from driver_layer.ze.result import ze_result_t
 
 _NPU = 2

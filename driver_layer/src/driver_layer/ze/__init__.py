@@ -22,9 +22,9 @@ from .event import *
 from .external_memory import *
 from .external_types import *
 from .graph import *
-from .graph_build_log import *
-from .graph_extension import *
-from .graph_query import *
+from .graph_table import *
+from .graph_table.compiler_queries import *
+from .graph_table.creation import *
 from .graph_types import *
 from .immediate_list import *
 from .ipc import *

@@ -11,10 +11,27 @@ from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.graph_compiler import compiling, needed_compiler
-from driver_layer.ze.graph_query import ze_graph_query_network_handle_t
+from driver_layer.ze.handles import Handle
 
 _MODEL = t.ze_graph_format_t.ZE_GRAPH_FORMAT_NGRAPH_LITE
 _OF_DRIVER = t.ze_npu_options_type_t.ZE_NPU_DRIVER_OPTIONS
+
+
+class ze_graph_query_network_handle_t(Handle):
+    """Result of a query.
+
+    Args:
+        layers: friendly names of the supported layers.
+    """
+
+    def __init__(self, layers: tuple[str, ...]) -> None:
+        super().__init__()
+        self.layers = layers
+
+    @property
+    def text(self) -> str:
+        """The names in the form of the extension, each in angle brackets."""
+        return "".join(f"<{name}>" for name in self.layers)
 
 
 class CompilerQueries:

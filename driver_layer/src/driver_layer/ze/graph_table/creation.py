@@ -1,4 +1,4 @@
-"""Creation and destruction of graphs, from native blobs or from models.
+"""Creation and destruction of graphs, from native blobs or from models; blobs and build logs.
 
 Source: docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.md#graph-structures.
 """
@@ -12,22 +12,45 @@ from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.graph import ze_graph_handle_t
-from driver_layer.ze.graph_build_log import GraphCreationError, ze_graph_build_log_handle_t
 from driver_layer.ze.graph_table.compilation import graph_of_model
+from driver_layer.ze.handles import Handle
 
 _Flags = t.ze_graph_properties_flag_t
 _PERSISTENT = t.ze_graph_flags_t.ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT
 
 
+class ze_graph_build_log_handle_t(Handle):
+    """Log of the creation of one graph: what the cache did, or the reason for a failure."""
+
+    def __init__(self, context: ze_context_handle_t) -> None:
+        super().__init__()
+        self.context = context
+        self.text = ""
+
+
+class GraphCreationError(ZeError):
+    """Failure of pfnCreate3.
+
+    Args:
+        error: the failure.
+        log: the build log, a handle that C's function writes in this case, too.
+    """
+
+    def __init__(self, error: ZeError, log: ze_graph_build_log_handle_t) -> None:
+        super().__init__(error.code, error.message)
+        self.log = log
+
+
 class GraphCreation:
-    """Functions that create and destroy graphs."""
+    """Functions that create and destroy graphs, and return the results of creations."""
 
     @checked
     def pfnCreate(
         self, hContext: ze_context_handle_t, hDevice: ze_device_handle_t, desc: t.ze_graph_desc_t
     ) -> ze_graph_handle_t:
         """Create a graph without flags; otherwise as pfnCreate2."""
-        return _create(hContext, hDevice, _with_flags(desc))[0]
+        full = t.ze_graph_desc_2_t(desc.format, desc.pInput, desc.pBuildFlags, 0, desc.pNext)
+        return _create(hContext, hDevice, full)[0]
 
     @checked
     def pfnCreate2(
@@ -72,31 +95,47 @@ class GraphCreation:
         """Unload a graph."""
         hGraph.destroy()
 
+    @checked
+    def pfnGetNativeBinary(self, hGraph: ze_graph_handle_t) -> bytes:
+        """Return a copy of the blob."""
+        return bytes(hGraph.binary)
 
-def _with_flags(desc: t.ze_graph_desc_t) -> t.ze_graph_desc_2_t:
-    return t.ze_graph_desc_2_t(desc.format, desc.pInput, desc.pBuildFlags, 0, desc.pNext)
+    @checked
+    def pfnGetNativeBinary2(self, hGraph: ze_graph_handle_t) -> memoryview:
+        """Return a read-only view of the blob, valid until the graph is destroyed."""
+        return hGraph.binary.toreadonly()
+
+    @checked
+    def pfnBuildLogGetString(self, hGraph: ze_graph_handle_t | None = None) -> str:
+        """Return the log of this thread's latest creation or error, whichever graph is given."""
+        return errors.latest_log()
+
+    @checked
+    def pfnBuildLogGetString2(self, hGraphBuildLog: ze_graph_build_log_handle_t) -> str:
+        """Return the text of a build log."""
+        return hGraphBuildLog.text
+
+    @checked
+    def pfnBuildLogDestroy(self, hGraphBuildLog: ze_graph_build_log_handle_t) -> None:
+        """Destroy a build log."""
+        hGraphBuildLog.alive = False
 
 
 def _create(
     context: ze_context_handle_t, device: ze_device_handle_t, desc: t.ze_graph_desc_2_t
 ) -> tuple[ze_graph_handle_t, str]:
     """Return a graph and its build log, which becomes this thread's latest log."""
-    graph, log = _made(context, device, desc)
-    errors.keep_log(log)
-    return graph, log
-
-
-def _made(
-    context: ze_context_handle_t, device: ze_device_handle_t, desc: t.ze_graph_desc_2_t
-) -> tuple[ze_graph_handle_t, str]:
     check_device(context, device)
     errors.check_known(desc.flags, t.ze_graph_flags_t)
     content = memoryview(desc.pInput).cast("B")
     if not content.nbytes:
         raise errors.invalid_size("the graph's input is empty")
-    if desc.format != t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
-        return graph_of_model(context, desc)
-    origin = _Flags.ZE_GRAPH_PROPERTIES_FLAG_PRE_COMPILED
-    if not desc.flags & _PERSISTENT:
-        origin |= _Flags.ZE_GRAPH_PROPERTIES_FLAG_NO_STANDARD_ALLOCATION
-    return ze_graph_handle_t(context, content, origin), ""
+    if desc.format == t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
+        origin = _Flags.ZE_GRAPH_PROPERTIES_FLAG_PRE_COMPILED
+        if not desc.flags & _PERSISTENT:
+            origin |= _Flags.ZE_GRAPH_PROPERTIES_FLAG_NO_STANDARD_ALLOCATION
+        graph, log = ze_graph_handle_t(context, content, origin), ""
+    else:
+        graph, log = graph_of_model(context, desc)
+    errors.keep_log(log)
+    return graph, log
