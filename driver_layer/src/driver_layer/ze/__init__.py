@@ -17,10 +17,8 @@ from .context import *
 from .device import *
 from .device_types import *
 from .driver import *
-from .driver_types import *
 from .event import *
 from .external_memory import *
-from .external_types import *
 from .graph import *
 from .graph_table import *
 from .graph_table.compiler_queries import *
@@ -33,9 +31,8 @@ from .list_synchronization import *
 from .memory import *
 from .mutable_list import *
 from .npu_extensions import *
-from .profiling import *
+from .profiling_data import *
 from .profiling_extension import *
-from .profiling_types import *
 from .queue_types import *
 from .result import *
 from .runtime_requirements import *

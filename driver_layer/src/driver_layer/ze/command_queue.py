@@ -21,7 +21,6 @@ from driver_layer.ze.device import QUEUE_GROUPS
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import UINT64_MAX, seconds_of
 from driver_layer.ze.handles import Handle
-from driver_layer.ze.queue_choices import check_choices, rank_of
 from driver_layer.ze.result import ze_result_t
 
 _SYNCHRONOUS = q.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
@@ -40,7 +39,7 @@ class ze_command_queue_handle_t(Handle):
         self.desc = desc
         kind = "copy" if desc.ordinal else "compute"
         self.stream = context.device.npu.stream(kind)
-        self._rank = rank_of(desc)
+        self._rank = q.rank_of(desc)
         self._failed: deque[BaseException] = deque(maxlen=1)
         """Error of the latest submission that failed since the last wait for the queue."""
 
@@ -50,7 +49,7 @@ class ze_command_queue_handle_t(Handle):
         Raises:
             ZeError: UNSUPPORTED_FEATURE: the queue only copies.
         """
-        self._rank = rank_of(self.desc, workload)
+        self._rank = q.rank_of(self.desc, workload)
 
     def submit(self, job: Callable[[], object]) -> Outcome:
         """Submit a job, which runs after all earlier submissions."""
@@ -113,7 +112,7 @@ def zeCommandQueueCreate(
     known = 0 <= desc.ordinal < len(QUEUE_GROUPS)
     if not known or not 0 <= desc.index < QUEUE_GROUPS[desc.ordinal].numQueues:
         raise errors.invalid_argument(f"no queue {desc.index} in group {desc.ordinal}")
-    check_choices(desc)
+    q.check_choices(desc)
     return ze_command_queue_handle_t(hContext, desc)
 
 

@@ -27,7 +27,6 @@ from driver_layer.npu.memory import (
 )
 from driver_layer.npu.shareable import Shareable
 from driver_layer.ze import errors
-from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
@@ -55,9 +54,9 @@ class Memory(Handle):
         self.number = number
         self.shareable: Shareable | None = None
         """Memory shared with other processes; None if the memory is not shareable."""
-        self.exportable = x.ze_external_memory_type_flags_t.NONE
+        self.exportable = t.ze_external_memory_type_flags_t.NONE
         """Forms of export that the allocation requested."""
-        self.given_out: tuple[x.ze_ipc_mem_handle_t, int] | None = None
+        self.given_out: tuple[t.ze_ipc_mem_handle_t, int] | None = None
         """The IPC handle and its descriptor, until the handle is put back."""
         self.opened = False
         """True if the memory was opened by an IPC handle, and must be closed, not freed."""
@@ -121,14 +120,14 @@ class ze_context_handle_t(Handle):
         size: int,
         alignment: int,
         kind: t.ze_memory_type_t,
-        desc: x.ze_external_desc_t,
+        desc: t.ze_external_desc_t,
         read_only: bool = False,
     ) -> Memory:
         """Allocate exportable memory, or map exported memory; see ``make_shareable``."""
         _check_size(size, alignment)
         shareable = make_shareable(desc, size, writable=not read_only)
         memory = self.map_shareable(shareable, kind)
-        if isinstance(desc, x.ze_external_memory_export_desc_t):
+        if isinstance(desc, t.ze_external_memory_export_desc_t):
             memory.exportable = desc.flags
         return memory
 

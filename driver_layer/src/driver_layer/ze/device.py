@@ -12,7 +12,7 @@ from driver_layer.npu.memory import MemoryKind
 from driver_layer.ze import device_types as d
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
-from driver_layer.ze.queue_choices import PRIORITIES
+from driver_layer.ze.queue_types import PRIORITIES
 from driver_layer.ze.result import ze_result_t
 
 DEVICE_UUID = "80d1d11e-b738-11ea-b3de-0242ac130004"

@@ -16,7 +16,7 @@ from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, Platfor
 from driver_layer.errors import EngineError, PlatformError
 from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace
-from driver_layer.ze import driver_types as t
+from driver_layer.ze import device_types as t
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.handles import Handle

@@ -12,12 +12,12 @@ from __future__ import annotations
 from driver_layer.errors import DriverInputError, NoDescriptor, OutOfMemory
 from driver_layer.npu.shareable import CAN_SHARE, Shareable
 from driver_layer.ze import errors
-from driver_layer.ze import external_types as x
+from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.result import ze_result_t
 
-_Flags = x.ze_external_memory_type_flags_t
+_Flags = t.ze_external_memory_type_flags_t
 
 _KNOWN = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD | _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
 
@@ -35,13 +35,13 @@ SHARING_CODES: errors.Codes = {
 @checked
 def zeDeviceGetExternalMemoryProperties(
     hDevice: ze_device_handle_t,
-) -> x.ze_device_external_memory_properties_t:
+) -> t.ze_device_external_memory_properties_t:
     """Return the supported forms of export and import."""
     of_host = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
-    return x.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
+    return t.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
 
 
-def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Shareable:
+def make_shareable(desc: t.ze_external_desc_t, size: int, writable: bool) -> Shareable:
     """Allocate exportable memory, or map imported memory.
 
     Args:
@@ -56,12 +56,12 @@ def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Sha
     """
     check_flags(desc.flags)
     with errors.failing_as(SHARING_CODES):
-        if isinstance(desc, x.ze_external_memory_import_fd_t):
+        if isinstance(desc, t.ze_external_memory_import_fd_t):
             return Shareable.import_fd(desc.fd, size, writable)
         return Shareable.allocate(size)
 
 
-def check_flags(flags: x.ze_external_memory_type_flags_t) -> None:
+def check_flags(flags: t.ze_external_memory_type_flags_t) -> None:
     """Check that the host supports the given forms of export.
 
     Raises:

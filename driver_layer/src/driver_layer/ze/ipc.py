@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from driver_layer.npu.shareable import Shareable, check_descriptors_left, duplicate
 from driver_layer.ze import errors
-from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import Memory, check_device, own_memory, ze_context_handle_t
@@ -44,18 +43,18 @@ class _Named:
     device: int
     inode: int
 
-    def pack(self) -> x.ze_ipc_mem_handle_t:
+    def pack(self) -> t.ze_ipc_mem_handle_t:
         """Encode the handle."""
         fields = (self.process, self.kind, self.size, self.device, self.inode)
         packed = _LAYOUT.pack(self.descriptor, _MARK, *fields)
-        return x.ze_ipc_mem_handle_t(packed.ljust(x.ZE_MAX_IPC_HANDLE_SIZE, b"\0"))
+        return t.ze_ipc_mem_handle_t(packed.ljust(t.ZE_MAX_IPC_HANDLE_SIZE, b"\0"))
 
     @staticmethod
-    def unpack(handle: x.ze_ipc_mem_handle_t) -> _Named:
+    def unpack(handle: t.ze_ipc_mem_handle_t) -> _Named:
         """Decode a handle of untrusted content."""
         packed = bytes(handle.data)
-        if len(packed) != x.ZE_MAX_IPC_HANDLE_SIZE:
-            message = f"an IPC handle has {x.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(packed)}"
+        if len(packed) != t.ZE_MAX_IPC_HANDLE_SIZE:
+            message = f"an IPC handle has {t.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(packed)}"
             raise errors.invalid_argument(message)
         descriptor, mark, process, kind, size, device, inode = _LAYOUT.unpack_from(packed)
         if mark != _MARK or kind not in _SHARED_BY_HANDLE or process <= 0 or not size:
@@ -72,7 +71,7 @@ class _Named:
 
 
 @checked
-def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_mem_handle_t:
+def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> t.ze_ipc_mem_handle_t:
     """Return a handle by which another process can open memory; the same one until it is put back.
 
     Args:
@@ -102,7 +101,7 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_me
 
 
 @checked
-def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle_t) -> None:
+def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: t.ze_ipc_mem_handle_t) -> None:
     """Invalidate a handle; processes that have opened it keep the memory.
 
     Raises:
@@ -120,8 +119,8 @@ def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle
 def zeMemOpenIpcHandle(
     hContext: ze_context_handle_t,
     hDevice: ze_device_handle_t,
-    handle: x.ze_ipc_mem_handle_t,
-    flags: x.ze_ipc_memory_flags_t = x.ze_ipc_memory_flags_t.NONE,
+    handle: t.ze_ipc_mem_handle_t,
+    flags: t.ze_ipc_memory_flags_t = t.ze_ipc_memory_flags_t.NONE,
 ) -> Memory:
     """Map memory of another process; each call returns another address.
 
@@ -142,7 +141,7 @@ def zeMemOpenIpcHandle(
             OUT_OF_DEVICE_MEMORY; OUT_OF_HOST_MEMORY: this process has no descriptors left.
     """
     check_device(hContext, hDevice)
-    errors.check_known(flags, x.ze_ipc_memory_flags_t)
+    errors.check_known(flags, t.ze_ipc_memory_flags_t)
     named = _Named.unpack(handle)
     with errors.failing_as(SHARING_CODES):
         descriptor = _descriptor(named)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from driver_layer.npu.memory import PAGE_BYTES
 from driver_layer.ze import errors
-from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import (
@@ -113,7 +112,7 @@ def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
 def zeMemGetAllocProperties(
     hContext: ze_context_handle_t,
     ptr: Pointer,
-    pNext: x.ze_external_memory_export_fd_t | None = None,
+    pNext: t.ze_external_memory_export_fd_t | None = None,
 ) -> t.ze_memory_allocation_properties_t:
     """Describe the memory that a pointer points into; unknown memory has type UNKNOWN.
 
@@ -137,13 +136,13 @@ def zeMemGetAllocProperties(
 
 
 def _export(
-    memory: Memory, flags: x.ze_external_memory_type_flags_t
-) -> x.ze_external_memory_export_fd_t:
+    memory: Memory, flags: t.ze_external_memory_type_flags_t
+) -> t.ze_external_memory_export_fd_t:
     check_flags(flags)
     if memory.shareable is None or int(flags) & ~int(memory.exportable):
         raise errors.invalid_argument(f"the memory was not allocated for export as {flags!r}")
     with errors.failing_as(SHARING_CODES):
-        return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
+        return t.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
 
 
 @checked

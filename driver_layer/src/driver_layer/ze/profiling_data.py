@@ -1,9 +1,15 @@
-"""Conversion of profiling records to layers and tasks by the blob's layer map."""
+"""Types of the profiling extension, and the conversion of profiling records by the layer map.
+
+The types have the public header's names.
+
+Source: NPU profiling data extension 1.0 (docs/reference/level_zero.md#profiling-extension).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -12,12 +18,81 @@ import numpy.typing as npt
 from driver_layer.abi.layer_map import QUEUE_KINDS, LayerMap
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import Platform
-from driver_layer.ze import profiling_types as t
+
+
+class ze_graph_profiling_type_t(IntEnum):
+    """Types of data that a query returns."""
+
+    ZE_GRAPH_PROFILING_LAYER_LEVEL = 1
+    ZE_GRAPH_PROFILING_TASK_LEVEL = 2
+    ZE_GRAPH_PROFILING_RAW = 4
+
+
+class ze_layer_status_t(IntEnum):
+    """Status of a layer after an inference."""
+
+    ZE_LAYER_STATUS_NOT_RUN = 1
+    ZE_LAYER_STATUS_OPTIMIZED_OUT = 2
+    ZE_LAYER_STATUS_EXECUTED = 3
+
+
+class ze_task_execute_type_t(IntEnum):
+    """Unit that executed a task."""
+
+    ZE_TASK_EXECUTE_NONE = 0
+    ZE_TASK_EXECUTE_DPU = 1
+    ZE_TASK_EXECUTE_SW = 2
+    ZE_TASK_EXECUTE_DMA = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ze_profiling_layer_info:
+    """A layer; times are nanoseconds of the simulated device since the start of the inference."""
+
+    name: str
+    layer_type: str
+    status: ze_layer_status_t
+    start_time_ns: int
+    duration_ns: int
+    """Time from the begin of the first task to the end of the last one; layers overlap."""
+    layer_id: int
+    """Index in the program."""
+    dpu_ns: int
+    sw_ns: int
+    dma_ns: int
+    """Sums of the durations of the tasks on DPU, SHAVE and DMA; tasks overlap, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ze_profiling_task_info:
+    """A task; times as those of a layer, cycles of the unit that executes the task."""
+
+    name: str
+    """Name of the task's layer."""
+    layer_type: str
+    exec_type: ze_task_execute_type_t
+    start_time_ns: int
+    duration_ns: int
+    active_cycles: int
+    """Cycles that the task takes without contention."""
+    stall_cycles: int
+    """Additional cycles, as transfers share the DDR bandwidth."""
+    task_id: int
+    """Index in the task's queue."""
+    parent_layer_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ze_device_profiling_data_properties_t:
+    """Properties of a device's profiling."""
+
+    extensionVersion: int
+
 
 _DMA, _DPU, _SW = (
-    t.ze_task_execute_type_t.ZE_TASK_EXECUTE_DMA,
-    t.ze_task_execute_type_t.ZE_TASK_EXECUTE_DPU,
-    t.ze_task_execute_type_t.ZE_TASK_EXECUTE_SW,
+    ze_task_execute_type_t.ZE_TASK_EXECUTE_DMA,
+    ze_task_execute_type_t.ZE_TASK_EXECUTE_DPU,
+    ze_task_execute_type_t.ZE_TASK_EXECUTE_SW,
 )
 _ENGINES = np.array([{"dpu": _DPU, "shave": _SW}.get(kind, _DMA) for kind in QUEUE_KINDS])
 """Unit that executes the tasks of a queue, by the number of the queue's kind."""
@@ -40,7 +115,7 @@ class ProfilingData:
     platform: Platform
 
     @cached_property
-    def layers(self) -> tuple[t.ze_profiling_layer_info, ...]:
+    def layers(self) -> tuple[ze_profiling_layer_info, ...]:
         """Layers in the order in which they begin; those without tasks come last."""
         count = len(self.names.layers)
         owners, begins, ends = self._owners(), self._times("begin_ns"), self._times("end_ns")
@@ -57,19 +132,19 @@ class ProfilingData:
         return tuple(self._layer(number, runs, first, last, busy) for number in order)
 
     @cached_property
-    def tasks(self) -> tuple[t.ze_profiling_task_info, ...]:
+    def tasks(self) -> tuple[ze_profiling_task_info, ...]:
         """Tasks in the order in which they begin."""
         mhz = {_DPU: self.platform.dpu_mhz}
         order = np.argsort(self.records["begin_ns"], kind="stable")
-        tasks: list[t.ze_profiling_task_info] = []
+        tasks: list[ze_profiling_task_info] = []
         for record, owner in zip(self.records[order], self._owners()[order], strict=True):
-            engine = t.ze_task_execute_type_t(_ENGINES[record["kind"]])
+            engine = ze_task_execute_type_t(_ENGINES[record["kind"]])
             clock = mhz.get(engine, self.platform.cmx_mhz)
             duration = int(record["end_ns"] - record["begin_ns"])
             alone = min(int(record["alone_ns"]), duration)
             layer = self.names.layers[int(owner)]
             tasks.append(
-                t.ze_profiling_task_info(
+                ze_profiling_task_info(
                     name=layer.name,
                     layer_type=layer.kind,
                     exec_type=engine,
@@ -94,11 +169,11 @@ class ProfilingData:
         runs: npt.NDArray[np.bool_],
         first: Numbers,
         last: Numbers,
-        busy: Mapping[t.ze_task_execute_type_t, Numbers],
-    ) -> t.ze_profiling_layer_info:
+        busy: Mapping[ze_task_execute_type_t, Numbers],
+    ) -> ze_profiling_layer_info:
         layer, ran = self.names.layers[number], bool(runs[number])
-        status = t.ze_layer_status_t
-        return t.ze_profiling_layer_info(
+        status = ze_layer_status_t
+        return ze_profiling_layer_info(
             name=layer.name,
             layer_type=layer.kind,
             status=status.ZE_LAYER_STATUS_EXECUTED if ran else status.ZE_LAYER_STATUS_OPTIMIZED_OUT,

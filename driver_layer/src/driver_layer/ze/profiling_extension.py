@@ -1,16 +1,18 @@
-"""The profiling extension's function table, 1.0.
+"""The profiling extension's function table, 1.0: pools and queries of the times of tasks.
 
 Source: docs/reference/level_zero.md#profiling-extension. In the public driver a graph must have
 been compiled for it; here all graphs with a layer map can be profiled, as the times are simulated.
+The extension does not define the result of a query without a run, so NOT_READY is taken from Level
+Zero's timestamp queries.
 """
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from collections.abc import Callable
 
 from driver_layer.errors import ZeError
 from driver_layer.ze import errors
-from driver_layer.ze import profiling_types as t
+from driver_layer.ze import profiling_data as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import (
     PROFILING_EXTENSION,
@@ -19,16 +21,67 @@ from driver_layer.ze.driver import (
     ze_device_handle_t,
 )
 from driver_layer.ze.graph import ze_graph_handle_t
-from driver_layer.ze.profiling import (
-    ze_graph_profiling_pool_handle_t,
-    ze_graph_profiling_query_handle_t,
-)
+from driver_layer.ze.handles import Handle
 
-_LAYERS, _TASKS, _RAW = t.ze_graph_profiling_type_t
-_Layers = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_LAYER_LEVEL]
-_Tasks = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_TASK_LEVEL]
-_Raw = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_RAW]
+_LAYERS, _TASKS, _ = t.ze_graph_profiling_type_t
 _Found = tuple[t.ze_profiling_layer_info, ...] | tuple[t.ze_profiling_task_info, ...] | bytes
+
+
+class ze_graph_profiling_pool_handle_t(Handle):
+    """A pool of profiling queries.
+
+    Args:
+        graph: the graph to profile.
+        count: maximum number of queries.
+
+    Raises:
+        ZeError: INVALID_SIZE: the count is not positive; UNSUPPORTED_FEATURE: the graph has no
+            layer map; INVALID_ARGUMENT: its layer map is malformed.
+    """
+
+    def __init__(self, graph: ze_graph_handle_t, count: int) -> None:
+        super().__init__()
+        if count <= 0:
+            raise errors.invalid_size(f"count {count}: a pool must have at least one query")
+        self.graph = graph
+        self.count = count
+        self.queries: dict[int, ze_graph_profiling_query_handle_t] = {}
+        self.profile = graph.profile
+
+
+class ze_graph_profiling_query_handle_t(Handle):
+    """Profiling data of the latest run of the inferences that were recorded with this query.
+
+    Args:
+        pool: the query's pool.
+        index: index in the pool.
+    """
+
+    def __init__(self, pool: ze_graph_profiling_pool_handle_t, index: int) -> None:
+        super().__init__()
+        self.pool = pool
+        self.index = index
+        self.filled = False
+        """True if the latest inference has completed."""
+        self.log = ""
+        """Reason why the latest request for data failed; empty if it succeeded."""
+
+    def profile(self, run: Callable[[], object]) -> None:
+        """Run an inference, and record its completion."""
+        self.filled = False
+        run()
+        self.filled = True
+
+    def data(self) -> t.ProfilingData:
+        """Return the profiling data.
+
+        Raises:
+            ZeError: NOT_READY: no inference ran with the query, or it is running, or failed; else
+                as ``GraphProfile.data``.
+        """
+        if not self.filled:
+            raise errors.not_ready(f"no inference with query {self.index} has completed")
+        return self.pool.profile.data()
 
 
 class ze_graph_profiling_dditable_ext_t:
@@ -82,18 +135,6 @@ class ze_graph_profiling_dditable_ext_t:
         del query.pool.queries[query.index]
         query.alive = False
 
-    @overload
-    def pfnProfilingQueryGetData(
-        self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Layers
-    ) -> tuple[t.ze_profiling_layer_info, ...]: ...
-    @overload
-    def pfnProfilingQueryGetData(
-        self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Tasks
-    ) -> tuple[t.ze_profiling_task_info, ...]: ...
-    @overload
-    def pfnProfilingQueryGetData(
-        self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Raw
-    ) -> bytes: ...
     @checked
     def pfnProfilingQueryGetData(
         self,
@@ -114,20 +155,13 @@ class ze_graph_profiling_dditable_ext_t:
         query = hProfilingQuery
         try:
             data = query.data()
-            found: _Found
-            if profilingType == _LAYERS:
-                found = data.layers
-            elif profilingType == _TASKS:
-                found = data.tasks
-            elif profilingType == _RAW:
-                found = data.raw
-            else:
-                raise errors.invalid_enumeration(f"unknown profiling type {profilingType}")
         except ZeError as error:
             query.log = str(error)
             raise
         query.log = ""
-        return found
+        if profilingType == _LAYERS:
+            return data.layers
+        return data.tasks if profilingType == _TASKS else data.raw
 
     @checked
     def pfnDeviceGetProfilingDataProperties(

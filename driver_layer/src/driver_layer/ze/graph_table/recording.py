@@ -13,7 +13,7 @@ from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
 from driver_layer.ze.event import ze_event_handle_t
 from driver_layer.ze.graph import GraphExecution, ze_graph_handle_t
-from driver_layer.ze.profiling import ze_graph_profiling_query_handle_t
+from driver_layer.ze.profiling_extension import ze_graph_profiling_query_handle_t
 
 
 class GraphRecording:
