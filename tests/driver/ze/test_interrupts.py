@@ -158,7 +158,7 @@ class TestGraphs:
             other = rig.recorded(made)
             if commands.alive:
                 end(commands)  # repeated: the other recording keeps its inference
-            own = other.commands[0].mutable
+            own = other.commands[0].execution
             assert isinstance(own, graph.GraphExecution)
             assert [by() for by in made._holders.values() if by is not None] == [own]
             ze.zeCommandListDestroy(other)

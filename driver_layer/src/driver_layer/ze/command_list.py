@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
 from driver_layer.npu.stream import Stream
 from driver_layer.support.outcome import Outcome
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
-from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
+from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.device import QUEUE_GROUPS
 from driver_layer.ze.device_types import ze_command_queue_group_property_flags_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import EventState, ze_event_handle_t
+from driver_layer.ze.graph import GraphExecution
 from driver_layer.ze.handles import Handle
 
 Events = Sequence[ze_event_handle_t]
@@ -42,33 +42,15 @@ class ze_command_list_desc_t:
     pNext: ze_mutable_command_list_exp_desc_t | None = None
 
 
-class Mutable(Protocol):
-    """A command whose arguments can be changed."""
-
-    def change(
-        self, index: int, pointer: Pointer | None, strides: Sequence[int] | None
-    ) -> Callable[[], None]:
-        """Check a change of an argument; return the function that makes it, for the next ``apply``.
-
-        Without a pointer, the location stays; without strides, the tensor is dense. Raises ZeError.
-        """
-        ...
-
-    def apply(self) -> None:
-        """Apply the changes; raises ZeError."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Command:
     """A command of a list: waits for events, runs, signals an event."""
 
     run: Callable[[], object]
-    signal: ze_event_handle_t | None = None
-    waits: tuple[ze_event_handle_t, ...] = ()
-    mutable: Mutable | None = None
-    release: Callable[[], None] | None = None
-    """Called when the list no longer needs the command's resources."""
+    signal: ze_event_handle_t | None
+    waits: tuple[ze_event_handle_t, ...]
+    execution: GraphExecution | None
+    """The inference that the command runs; its arguments can be changed."""
 
     def __call__(self) -> None:
         """Execute the command.
@@ -81,6 +63,15 @@ class Command:
         self.run()
         if self.signal is not None:
             self.signal.become(EventState.DEVICE_SIGNAL)
+
+    def release(self) -> None:
+        """Return the command's inference; the list no longer needs it."""
+        if self.execution is not None:
+            self.execution.release()
+
+
+def nothing() -> None:
+    """Do nothing; the command only waits or signals."""
 
 
 class ListState(Enum):
@@ -125,19 +116,23 @@ class ze_command_list_handle_t(Handle):
         """True if the list is for queues that run graphs."""
         return bool(QUEUE_GROUPS[self.desc.commandQueueGroupOrdinal].flags & _COMPUTE)
 
-    def append(self, command: Command | Callable[[], object]) -> None:
-        """Record a command.
+    def append(
+        self,
+        run: Callable[[], object],
+        signal: ze_event_handle_t | None = None,
+        waits: Events = (),
+        execution: GraphExecution | None = None,
+    ) -> None:
+        """Record a command; the arguments are those of ``Command``.
 
         Raises:
             ZeError: INVALID_ARGUMENT: the list is closed; INVALID_SYNCHRONIZATION_OBJECT: an event
                 belongs to another context.
         """
         self.check_open()
-        made = command if isinstance(command, Command) else Command(command)
-        signals = () if made.signal is None else (made.signal,)
-        for event in (*made.waits, *signals):
+        for event in waits if signal is None else (*waits, signal):
             self.check_event(event)
-        self._add(made)
+        self._add(Command(run, signal, tuple(waits), execution))
 
     def _add(self, command: Command) -> None:
         """Add a checked command; immediate lists submit it instead."""
@@ -171,15 +166,13 @@ class ze_command_list_handle_t(Handle):
         self.check_idle()  # else resources in use would be reused
         self.state = ListState.OPEN  # first: a half-emptied list must not execute
         while self.commands:
-            release = self.commands.pop().release  # released at most once
-            if release is not None:
-                release()
+            self.commands.pop().release()  # released at most once
 
     def close(self) -> None:
         """Close the list and apply changes of its commands; see zeCommandListClose."""
         for command in self.commands:
-            if command.mutable is not None:
-                command.mutable.apply()
+            if command.execution is not None:
+                command.execution.apply()
         self.state = ListState.CLOSED
 
     def destroy(self) -> None:

@@ -203,7 +203,7 @@ class ze_graph_handle_t(Handle):
 
 
 class GraphExecution:
-    """One recorded inference; satisfies ``command_list.Mutable``.
+    """One recorded inference, whose arguments a mutable list can change.
 
     Args:
         graph: the graph, whose current arguments become the recording's.

@@ -43,8 +43,7 @@ class ImmediateCommandList(ze_command_list_handle_t):
             try:
                 run_all((command,))
             finally:
-                if command.release is not None:
-                    command.release()
+                command.release()
 
         self.last = self.queue.stream
         work = self.last = self.queue.submit(run)

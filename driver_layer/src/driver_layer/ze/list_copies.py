@@ -6,13 +6,14 @@ Source: Level Zero core specification 1.17; docs/reference/level_zero.md#command
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from driver_layer.npu.memory import Bytes
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
-from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
+from driver_layer.ze.command_list import Events, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.device import MAX_PATTERN
 from driver_layer.ze.event import ze_event_handle_t
@@ -48,7 +49,7 @@ def zeCommandListAppendMemoryCopy(
     """
     target = hCommandList.context.bytes_at(dstptr, size, write=True)
     source = hCommandList.context.bytes_at(srcptr, size)
-    _append_copy(hCommandList, target, source, hSignalEvent, phWaitEvents)
+    hCommandList.append(partial(np.copyto, target, source), hSignalEvent, phWaitEvents)
 
 
 @checked
@@ -64,7 +65,7 @@ def zeCommandListAppendMemoryCopyFromContext(
     """Record a copy from memory of another context; raises as zeCommandListAppendMemoryCopy."""
     target = hCommandList.context.bytes_at(dstptr, size, write=True)
     source = hContextSrc.bytes_at(srcptr, size)
-    _append_copy(hCommandList, target, source, hSignalEvent, phWaitEvents)
+    hCommandList.append(partial(np.copyto, target, source), hSignalEvent, phWaitEvents)
 
 
 @checked
@@ -89,13 +90,14 @@ def zeCommandListAppendMemoryCopyRegion(
             zeCommandListAppendMemoryCopy.
     """
     _check_regions(dstRegion, srcRegion, dstPitch, srcPitch)
-    if dstSlicePitch or srcSlicePitch:
+    origins = dstRegion.originZ, srcRegion.originZ
+    if dstRegion.depth not in (0, 1) or any((*origins, dstSlicePitch, srcSlicePitch)):
         message = "slices are not supported; copy each slice by a call of its own"
         raise errors.unsupported_feature(message)
     context = hCommandList.context
     target = _rows(context, dstptr, dstRegion, dstPitch, write=True)
     source = _rows(context, srcptr, srcRegion, srcPitch)
-    _append_copy(hCommandList, target, source, hSignalEvent, phWaitEvents)
+    hCommandList.append(partial(np.copyto, target, source), hSignalEvent, phWaitEvents)
 
 
 def _check_regions(
@@ -109,9 +111,6 @@ def _check_regions(
     if target.width <= 0 or target.height <= 0 or min(dst_pitch, src_pitch) < target.width:
         message = f"{target.height} rows of {target.width} bytes, pitches {dst_pitch}, {src_pitch}"
         raise errors.invalid_size(message)
-    if target.depth not in (0, 1) or target.originZ or source.originZ:
-        message = "slices are not supported; copy each slice by a call of its own"
-        raise errors.unsupported_feature(message)
 
 
 def _rows(
@@ -130,16 +129,6 @@ def _rows(
     data = context.bytes_at(pointer, first + nbytes, write)[first:]
     shape = region.height, region.width
     return np.lib.stride_tricks.as_strided(data, shape, (pitch, 1), writeable=write)
-
-
-def _append_copy(
-    command_list: ze_command_list_handle_t,
-    target: Bytes,
-    source: Bytes,
-    signal: ze_event_handle_t | None,
-    waits: Events,
-) -> None:
-    command_list.append(Command(lambda: np.copyto(target, source), signal, tuple(waits)))
 
 
 @checked
@@ -163,4 +152,4 @@ def zeCommandListAppendMemoryFill(
         raise errors.invalid_size(f"{size} bytes cannot be filled with a pattern of {length}")
     target = hCommandList.context.bytes_at(ptr, size, write=True)
     repeated = np.resize(np.frombuffer(bytes(pattern), np.uint8), size)
-    _append_copy(hCommandList, target, repeated, hSignalEvent, phWaitEvents)
+    hCommandList.append(partial(np.copyto, target, repeated), hSignalEvent, phWaitEvents)

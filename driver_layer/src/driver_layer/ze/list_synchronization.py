@@ -11,7 +11,7 @@ import numpy as np
 
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
-from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
+from driver_layer.ze.command_list import Events, nothing, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
 from driver_layer.ze.event import EventState, ze_event_handle_t
 
@@ -23,7 +23,7 @@ def zeCommandListAppendBarrier(
     phWaitEvents: Events = (),
 ) -> None:
     """Record a barrier; commands run in order anyway, so it only waits for events."""
-    hCommandList.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
+    hCommandList.append(nothing, hSignalEvent, phWaitEvents)
 
 
 @checked
@@ -44,11 +44,7 @@ def zeCommandListAppendMemoryRangesBarrier(
         raise errors.invalid_size(f"{len(pRanges)} ranges with {len(pRangeSizes)} sizes")
     for pointer, size in zip(pRanges, pRangeSizes, strict=True):
         hCommandList.context.bytes_at(pointer, size)
-    hCommandList.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
-
-
-def _nothing() -> None:
-    """Do nothing; the command only waits or signals."""
+    hCommandList.append(nothing, hSignalEvent, phWaitEvents)
 
 
 @checked
@@ -56,7 +52,7 @@ def zeCommandListAppendSignalEvent(
     hCommandList: ze_command_list_handle_t, hEvent: ze_event_handle_t
 ) -> None:
     """Record the signal of an event after all earlier commands."""
-    hCommandList.append(Command(_nothing, signal=hEvent))
+    hCommandList.append(nothing, hEvent)
 
 
 @checked
@@ -70,7 +66,7 @@ def zeCommandListAppendWaitOnEvents(
     """
     if not phEvents:
         raise errors.invalid_size("no event given")
-    hCommandList.append(Command(_nothing, waits=tuple(phEvents)))
+    hCommandList.append(nothing, waits=phEvents)
 
 
 @checked
@@ -101,4 +97,4 @@ def zeCommandListAppendWriteGlobalTimestamp(
     def write() -> None:
         target[:] = np.array([npu.timestamp()], "<u8").view(np.uint8)
 
-    hCommandList.append(Command(write, hSignalEvent, tuple(phWaitEvents)))
+    hCommandList.append(write, hSignalEvent, phWaitEvents)

@@ -17,8 +17,9 @@ from enum import IntFlag
 
 from driver_layer.ze import errors
 from driver_layer.ze.calls import check_fields, checked
-from driver_layer.ze.command_list import ListState, Mutable, ze_command_list_handle_t
+from driver_layer.ze.command_list import ListState, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
+from driver_layer.ze.graph import GraphExecution
 from driver_layer.ze.graph_types import ze_graph_argument_value_strides_t
 
 
@@ -140,10 +141,10 @@ def _argument_after(
     raise errors.invalid_argument(f"{type(after).__name__} cannot follow strides")
 
 
-def _target(command_list: ze_command_list_handle_t, number: int) -> Mutable:
+def _target(command_list: ze_command_list_handle_t, number: int) -> GraphExecution:
     """Return the command with a number."""
     commands = command_list.commands
-    target = commands[number].mutable if 0 <= number < len(commands) else None
+    target = commands[number].execution if 0 <= number < len(commands) else None
     if target is None:
         raise errors.invalid_argument(f"command {number} has no graph arguments")
     return target

@@ -9,7 +9,7 @@ from __future__ import annotations
 from driver_layer import ze
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
-from driver_layer.ze.command_list import Command, Events
+from driver_layer.ze.command_list import Events, nothing
 from driver_layer.ze.context import check_device
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import ze_result_t
@@ -151,13 +151,13 @@ def zetCommandListAppendMetricQueryEnd(
 ) -> None:
     """Record the end of a query; raises as zetCommandListAppendMetricQueryBegin."""
     _check_usable(hCommandList, hMetricQuery)
-    hCommandList.append(Command(hMetricQuery.end, hSignalEvent, tuple(phWaitEvents)))
+    hCommandList.append(hMetricQuery.end, hSignalEvent, phWaitEvents)
 
 
 @checked
 def zetCommandListAppendMetricMemoryBarrier(hCommandList: ze.ze_command_list_handle_t) -> None:
     """Record a barrier for the data of metrics; commands run in order anyway."""
-    hCommandList.append(lambda: None)
+    hCommandList.append(nothing)
 
 
 def _check_usable(

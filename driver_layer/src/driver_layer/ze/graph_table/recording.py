@@ -10,7 +10,7 @@ from functools import partial
 from driver_layer.errors import ZeError
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
-from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
+from driver_layer.ze.command_list import Events, nothing, ze_command_list_handle_t
 from driver_layer.ze.event import ze_event_handle_t
 from driver_layer.ze.graph import GraphExecution, ze_graph_handle_t
 from driver_layer.ze.profiling_extension import ze_graph_profiling_query_handle_t
@@ -48,7 +48,7 @@ class GraphRecording:
             raise errors.uninitialized("hGraph is None; a graph is required")
         hGraph.initialize()
         if hSignalEvent is not None or phWaitEvents:
-            hCommandList.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
+            hCommandList.append(nothing, hSignalEvent, phWaitEvents)
 
     @checked
     def pfnAppendGraphExecute(
@@ -77,12 +77,10 @@ class GraphRecording:
         run = execution.run
         if hProfilingQuery is not None:
             run = partial(hProfilingQuery.profile, run)
-        release = execution.release
-        command = Command(run, hSignalEvent, tuple(phWaitEvents), execution, release)
         try:
-            hCommandList.append(command)
+            hCommandList.append(run, hSignalEvent, phWaitEvents, execution)
         except ZeError:
-            release()
+            execution.release()
             raise
 
     @checked
@@ -91,7 +89,3 @@ class GraphRecording:
 
         Here a recording owns no memory apart from its inference, which it needs to run again.
         """
-
-
-def _nothing() -> None:
-    """Do nothing; the command only waits or signals."""
