@@ -256,13 +256,3 @@ KERNEL_INVOCATION = record(
     ("args_size", 84, "<u4"),
 )
 """One run of a SHAVE program with one argument block."""
-
-TASK_STORAGE = {
-    "invariants": 64,
-    "variants": 128,
-    "kernel_ranges": 64,
-    "kernel_invocations": 64,
-    "dma_ddr": 80,
-    "dma_cmx": 80,
-}
-"""Descriptors of each kind that a tile's CMX metadata region can hold on 40XX."""
