@@ -147,20 +147,23 @@ REDUCTIONS = frozenset({Op.RSUM, Op.RMAX, Op.RMIN})
 ACROSS_COLUMNS = REDUCTIONS | {Op.IOTA, Op.ROT}
 """Opcodes whose columns depend on other columns or on their index: rows must not be split."""
 
-SOURCES: dict[Form, tuple[str, ...]] = {
+OPERANDS: dict[Form, tuple[str, ...]] = {
     Form.NONE: (),
-    Form.DST_WINDOW: (),
-    Form.WINDOW_A: ("a",),
-    Form.DST_FLOAT: (),
-    Form.DST: (),
-    Form.DST_A: ("a",),
-    Form.DST_A_B: ("a", "b"),
-    Form.DST_A_B_C: ("a", "b", "c"),
-    Form.DST_A_INT: ("a",),
+    Form.DST_WINDOW: ("dst", "window"),
+    Form.WINDOW_A: ("window", "a"),
+    Form.DST_FLOAT: ("dst", "float"),
+    Form.DST: ("dst",),
+    Form.DST_A: ("dst", "a"),
+    Form.DST_A_B: ("dst", "a", "b"),
+    Form.DST_A_B_C: ("dst", "a", "b", "c"),
+    Form.DST_A_INT: ("dst", "a", "int"),
 }
+"""The fields that a form uses, in the order of its text; "float" and "int" are forms of ``imm``."""
+
+SOURCES = {form: tuple(o for o in fields if o in "abc") for form, fields in OPERANDS.items()}
 """The register fields that a form reads."""
 
-WRITES_REGISTER = frozenset(Form) - {Form.NONE, Form.WINDOW_A}
+WRITES_REGISTER = frozenset(form for form, fields in OPERANDS.items() if "dst" in fields)
 """The forms with a destination register."""
 
 

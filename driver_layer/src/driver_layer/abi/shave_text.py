@@ -16,19 +16,7 @@ import re
 
 import numpy as np
 
-from driver_layer.abi.shave import FORMS, Form, Instruction, Op, ProgramError, float_bits
-
-_OPERANDS: dict[Form, tuple[str, ...]] = {
-    Form.NONE: (),
-    Form.DST_WINDOW: ("dst", "window"),
-    Form.WINDOW_A: ("window", "a"),
-    Form.DST_FLOAT: ("dst", "float"),
-    Form.DST: ("dst",),
-    Form.DST_A: ("dst", "a"),
-    Form.DST_A_B: ("dst", "a", "b"),
-    Form.DST_A_B_C: ("dst", "a", "b", "c"),
-    Form.DST_A_INT: ("dst", "a", "int"),
-}
+from driver_layer.abi.shave import FORMS, OPERANDS, Instruction, Op, ProgramError, float_bits
 
 _OPCODES = {op.name.lower(): op for op in Op}
 
@@ -63,7 +51,7 @@ def _line(i: Instruction) -> str:
         "int": str(i.imm),
         "float": _float_text(i.immediate),
     }
-    operands = ", ".join(words[kind] for kind in _OPERANDS[i.form])
+    operands = ", ".join(words[kind] for kind in OPERANDS[i.form])
     return f"{i.op.name.lower():<6}{operands}".rstrip()
 
 
@@ -81,7 +69,7 @@ def _instruction(name: str, operands: list[str], line: int) -> Instruction:
     op = _OPCODES.get(name)
     if op is None:
         raise ProgramError(f"line {line}: unknown instruction {name!r}")
-    kinds = _OPERANDS[FORMS[op]]
+    kinds = OPERANDS[FORMS[op]]
     if len(operands) != len(kinds):
         raise ProgramError(f"line {line}: {name} takes {len(kinds)} operands, not {len(operands)}")
     fields: dict[str, int] = {}

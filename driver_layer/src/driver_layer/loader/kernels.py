@@ -25,9 +25,9 @@ from driver_layer.abi.shave import (
     MAX_ELEMENTS,
     MAX_INSTRUCTIONS,
     MAX_WINDOWS,
+    OPERANDS,
     REDUCTIONS,
     REGISTERS,
-    SOURCES,
     WINDOW,
     WRITES_REGISTER,
     Access,
@@ -89,13 +89,7 @@ def verify_program(code: bytes) -> list[Instruction]:
 def _problem(instruction: Instruction, written: set[int], last: bool) -> str | None:
     """Return the problem of an instruction, if any, and record the register that it writes."""
     form = FORMS[instruction.op]
-    used = {*SOURCES[form]}
-    if form in WRITES_REGISTER:
-        used.add("dst")
-    if form in (Form.DST_WINDOW, Form.WINDOW_A):
-        used.add("window")
-    if form in (Form.DST_FLOAT, Form.DST_A_INT):
-        used.add("imm")
+    used = {"imm" if kind in ("float", "int") else kind for kind in OPERANDS[form]}
     if (instruction.op is Op.END) != last:
         return "END must be the last instruction, and only the last"
     stray = [field for field in _FIELDS if field not in used and getattr(instruction, field)]
