@@ -26,7 +26,7 @@ from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE
 from driver_layer.errors import DriverUsageError, RelocError
 from driver_layer.loader.kernels import verify_kernels
 from driver_layer.loader.metadata import NetworkMetadata, read_network
-from driver_layer.loader.place import BufferManager, Placement, give_back, place
+from driver_layer.loader.place import Placement, give_back, place
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
 from driver_layer.loader.relocate import RelocationTable, Words, apply
 from driver_layer.loader.strides import Strides
@@ -37,7 +37,7 @@ from driver_layer.loader.user_relocations import (
     user_relocations,
 )
 from driver_layer.loader.verify import find_entry, verify
-from driver_layer.npu.memory import Allocation, MemoryKind
+from driver_layer.npu.memory import AddressSpace, Allocation, MemoryKind
 from driver_layer.npu.program import BlobKey, Footprint
 
 _OVERRIDDEN = {
@@ -77,7 +77,7 @@ class HostParsedInference:
         self.metadata: NetworkMetadata = read_network(self._blob)
         self._entry = find_entry(self._blob)
         self._blob_key = BlobKey()
-        self._memory: BufferManager | None = None
+        self._memory: AddressSpace | None = None
         self._placement: Placement | None = None
         self._record: Allocation | None = None
         self._user: dict[SectionFlag, list[UserRelocations]] = {}
@@ -136,7 +136,7 @@ class HostParsedInference:
             self._layout = strides, BlobKey()
         return self._layout[1]
 
-    def load(self, memory: BufferManager) -> None:
+    def load(self, memory: AddressSpace) -> None:
         """Place the blob in device memory and relocate all but the user's buffers.
 
         Raises:
@@ -218,7 +218,7 @@ class HostParsedInference:
             target.generation = generation
         self._known[buffers] = found
 
-    def _load(self, memory: BufferManager, shared: Placement | None) -> None:
+    def _load(self, memory: AddressSpace, shared: Placement | None) -> None:
         if self._memory is not None:
             raise DriverUsageError("the inference is loaded already")
         try:

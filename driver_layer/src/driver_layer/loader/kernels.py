@@ -39,8 +39,7 @@ from driver_layer.abi.shave import (
     encode,
 )
 from driver_layer.errors import DeviceFault, KernelError
-from driver_layer.loader.place import ReadableMemory
-from driver_layer.npu.memory import Bytes
+from driver_layer.npu.memory import AddressSpace, Bytes
 
 _MEMORY_TYPES = frozenset(
     {
@@ -228,7 +227,7 @@ def _joined(shapes: Sequence[Shape]) -> Shape | None:
     return tuple(joined)
 
 
-def verify_kernels(memory: ReadableMemory, root: RecordArray, platform: Platform) -> None:
+def verify_kernels(memory: AddressSpace, root: RecordArray, platform: Platform) -> None:
     """Verify all kernels of a loaded mapped inference.
 
     Args:
@@ -260,14 +259,14 @@ def verify_kernels(memory: ReadableMemory, root: RecordArray, platform: Platform
 _MAX_ARGS = KERNEL_ARGS.itemsize + MAX_WINDOWS * WINDOW.itemsize
 
 
-def _list(memory: ReadableMemory, reference: Any, kind: Record) -> RecordArray:
+def _list(memory: AddressSpace, reference: Any, kind: Record) -> RecordArray:
     count = int(reference["count"])
     if not count:
         return np.zeros(0, kind)
     return _fixed(memory, int(reference["address"]), count * kind.itemsize).view(kind)
 
 
-def _fixed(memory: ReadableMemory, address: int, size: int) -> Bytes:
+def _fixed(memory: AddressSpace, address: int, size: int) -> Bytes:
     """Return read-only bytes, so that the verified bytes are the ones that run."""
     content = memory.view(address, size)
     home = memory.find(address)
@@ -277,7 +276,7 @@ def _fixed(memory: ReadableMemory, address: int, size: int) -> Bytes:
 
 
 def _program(
-    memory: ReadableMemory, kernel_range: Any, known: dict[bytes, tuple[int, list[Instruction]]]
+    memory: AddressSpace, kernel_range: Any, known: dict[bytes, tuple[int, list[Instruction]]]
 ) -> tuple[int, list[Instruction]]:
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
     if size > MAX_INSTRUCTIONS * INSTRUCTION.itemsize:

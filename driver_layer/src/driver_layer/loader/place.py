@@ -9,42 +9,13 @@ Source: docs/reference/elf.md#loading, docs/reference/elf.md#memory-kinds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 from weakref import WeakSet
 
 import numpy as np
 
 from driver_layer.abi.elf import USER_FLAGS, SectionFlag, SectionType
 from driver_layer.loader.read import Blob, Section
-from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
-
-
-class ReadableMemory(Protocol):
-    """Device memory for reading; implemented by ``npu.memory.AddressSpace``."""
-
-    def view(self, address: int, size: int) -> Bytes:
-        """Return bytes at a device address; raises DeviceFault if they are not mapped."""
-        ...
-
-    def find(self, address: int) -> Allocation | None:
-        """Return the allocation that contains an address."""
-        ...
-
-
-class BufferManager(ReadableMemory, Protocol):
-    """Device memory for the loader; implemented by ``npu.memory.AddressSpace``."""
-
-    def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
-        """Allocate zeroed memory; raises OutOfMemory."""
-        ...
-
-    def map(self, data: Bytes, kind: MemoryKind, writable: bool = True) -> Allocation:
-        """Map host memory into the device's address range; raises OutOfMemory."""
-        ...
-
-    def free(self, allocation: Allocation) -> None:
-        """Free an allocation."""
-        ...
+from driver_layer.npu.memory import AddressSpace, Allocation, MemoryKind
 
 
 class _User:
@@ -55,7 +26,7 @@ class _User:
 class _Shared:
     """Allocations that all clones share, freed with the last clone."""
 
-    memory: BufferManager
+    memory: AddressSpace
     allocations: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
     users: WeakSet[_User] = field(default_factory=WeakSet[_User])
     """Weak: a placement that was interrupted before it was returned no longer counts."""
@@ -72,7 +43,7 @@ class _Shared:
 class Placement:
     """Allocations of the sections of one clone, by section index."""
 
-    memory: BufferManager
+    memory: AddressSpace
     shared: _Shared
     private: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
     user: _User = field(default_factory=_User)
@@ -96,7 +67,7 @@ class Placement:
         self.shared.release(self.user)
 
 
-def place(blob: Blob, memory: BufferManager, original: Placement | None) -> Placement:
+def place(blob: Blob, memory: AddressSpace, original: Placement | None) -> Placement:
     """Allocate and fill the memory of a blob's sections.
 
     Args:
@@ -126,7 +97,7 @@ def place(blob: Blob, memory: BufferManager, original: Placement | None) -> Plac
     return placement
 
 
-def give_back(memory: BufferManager, allocation: Allocation) -> None:
+def give_back(memory: AddressSpace, allocation: Allocation) -> None:
     """Free an allocation unless it was freed before."""
     if memory.find(allocation.address) is allocation:
         memory.free(allocation)
@@ -150,7 +121,7 @@ def _is_shared(section: Section, patched: set[int]) -> bool:
     )
 
 
-def _copy(section: Section, memory: BufferManager) -> Allocation:
+def _copy(section: Section, memory: AddressSpace) -> Allocation:
     writable = section.has(SectionFlag.SHF_WRITE)
     allocation = memory.allocate(section.size, _kind(section), writable)
     allocation.scratch = section.type == SectionType.SHT_NOBITS

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -51,33 +50,6 @@ def bound_buffers(
     return bound
 
 
-class UserRelocations(Protocol):
-    """Relocations of one section for the buffers of one side, inputs or outputs."""
-
-    @property
-    def target(self) -> Allocation:
-        """Memory that is patched."""
-        ...
-
-    def apply(self, buffers: Sequence[Bound]) -> None:
-        """Patch for the side's buffers, undoing earlier patches; raises RelocError."""
-        ...
-
-
-def user_relocations(blob: Blob, section: Section, target: Allocation) -> UserRelocations:
-    """Return the relocations of a section that belongs to one side.
-
-    Raises:
-        RelocError: an entry is malformed.
-    """
-    entries, table = section.records(RELA), blob.sections[section.link]
-    if table.type == SectionType.VPU_SHT_DMA_SYMBOLS:
-        symbols = table.records(DMA_SYMBOL)
-        return _OfDescriptors(StridedTable(section.name, entries, symbols, target.size), target)
-    sizes = table.records(SYM)["st_size"].astype(np.uint64)
-    return _OfWords(RelocationTable(section.name, entries, target.size), target, sizes)
-
-
 @dataclass(slots=True)
 class _OfWords:
     """Relocations that patch addresses."""
@@ -94,6 +66,7 @@ class _OfWords:
         self.pristine = self.target.data[self.cells]
 
     def apply(self, buffers: Sequence[Bound]) -> None:
+        """Patch for the side's buffers, undoing earlier patches; raises RelocError."""
         self.target.data[self.cells] = self.pristine
         addresses = np.array([0, *(address for address, _ in buffers)], np.uint64)
         relocate.apply(self.table, self.target.data, addresses, self.sizes)
@@ -108,7 +81,26 @@ class _OfDescriptors:
     target: Allocation
 
     def apply(self, buffers: Sequence[Bound]) -> None:
+        """Patch for the side's buffers; raises RelocError."""
         addresses = np.array([address for address, _ in buffers], np.uint64)
         given = [their for _, their in buffers]
         fit_descriptors(self.table, self.target.data, addresses, given)
         self.target.changed()
+
+
+UserRelocations = _OfWords | _OfDescriptors
+"""Relocations of one section for the buffers of one side, inputs or outputs."""
+
+
+def user_relocations(blob: Blob, section: Section, target: Allocation) -> UserRelocations:
+    """Return the relocations of a section that belongs to one side.
+
+    Raises:
+        RelocError: an entry is malformed.
+    """
+    entries, table = section.records(RELA), blob.sections[section.link]
+    if table.type == SectionType.VPU_SHT_DMA_SYMBOLS:
+        symbols = table.records(DMA_SYMBOL)
+        return _OfDescriptors(StridedTable(section.name, entries, symbols, target.size), target)
+    sizes = table.records(SYM)["st_size"].astype(np.uint64)
+    return _OfWords(RelocationTable(section.name, entries, target.size), target, sizes)
