@@ -41,6 +41,14 @@ def record(size: int, *fields: tuple[str, int, Any]) -> Record:
     )
 
 
+def filled(kind: Record, **fields: Any) -> RecordArray:
+    """Return an array of one record with the given fields; all others are zero."""
+    made = np.zeros(1, kind)
+    for name, value in fields.items():
+        made[name] = value
+    return made
+
+
 @cache
 def field_offset(kind: Record, field: str) -> int:
     """Return the byte offset of a field, for relocations that patch the field."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driver_layer.abi.layout import record
+from driver_layer.abi.layout import filled, record
 
 NOTE = record(
     32,
@@ -71,10 +71,11 @@ def encode_digest(digest: bytes) -> bytes:
 
 
 def _encode(kind: int, content: bytes) -> bytes:
-    note = np.zeros(1, NOTE)
-    note["namesz"] = len(NOTE_OWNER) + 1
-    note["descsz"] = len(content)
-    note["type"] = kind
-    note["name"] = NOTE_OWNER
-    note["desc"] = np.frombuffer(content, "<u4")
-    return note.tobytes()
+    return filled(
+        NOTE,
+        namesz=len(NOTE_OWNER) + 1,
+        descsz=len(content),
+        type=kind,
+        name=NOTE_OWNER,
+        desc=np.frombuffer(content, "<u4"),
+    ).tobytes()

@@ -21,6 +21,7 @@ from driver_layer.abi.elf import (
     SectionFlag,
     SectionType,
 )
+from driver_layer.abi.layout import filled
 from driver_layer.abi.platforms import CMX_METADATA_ADDRESS, CMX_WORKSPACE_ADDRESS, Platform
 from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE
 from driver_layer.errors import DriverUsageError, RelocError
@@ -237,14 +238,13 @@ class HostParsedInference:
             raise
 
     def _host_record(self, root_address: int) -> bytes:
-        record = np.zeros(1, HOST_PARSED_INFERENCE)
-        record["resource_requirements"]["slice_length"] = self.metadata.slice_length
-        record["resource_requirements"]["tile_count"] = self.metadata.tile_count
-        record["resource_requirements"]["barriers"] = self.metadata.barriers
-        record["access_mode"] = _DIRECT_ACCESS
-        record["mapped_inference"]["address"] = root_address
-        record["mapped_inference"]["count"] = 1
-        return record.tobytes()
+        network = self.metadata
+        return filled(
+            HOST_PARSED_INFERENCE,
+            resource_requirements=(network.slice_length, network.tile_count, network.barriers),
+            access_mode=_DIRECT_ACCESS,
+            mapped_inference=(root_address, 1),
+        ).tobytes()
 
     def _relocate(self, placement: Placement) -> None:
         """Apply relocations that do not depend on the user's buffers; store the others."""

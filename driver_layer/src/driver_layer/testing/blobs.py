@@ -8,8 +8,6 @@ transfer copies y to DDR; four barriers order the tasks.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,7 +21,7 @@ from driver_layer.abi.elf import (
     SectionType,
     SymbolType,
 )
-from driver_layer.abi.layout import Record, RecordArray, field_offset
+from driver_layer.abi.layout import RecordArray, field_offset, filled
 from driver_layer.abi.platforms import (
     CMX_WORKSPACE_ADDRESS,
     PLATFORMS,
@@ -88,7 +86,7 @@ def dense_builder(platform: str = "4000", strided: bool = False) -> BlobBuilder:
         "variants": _add_variant(b),
         **_add_kernel(b, cmx_symbol),
     }
-    root = _one(tasks.MAPPED_INFERENCE)
+    root = filled(tasks.MAPPED_INFERENCE)
     for name, (_, count) in lists.items():
         reference = root[name] if name == "barriers" else root[name][:, :1]
         reference["count"] = count
@@ -111,7 +109,7 @@ def tile_symbol(
 ) -> RecordArray:
     """Return the DMA symbol of a tile of a dense f32 tensor; dimensions are innermost first."""
     ones, strides = (1,) * (DMA_DIMS - len(shape)), np.cumprod((1, *shape))[: len(shape)]
-    symbol = _one(DMA_SYMBOL, shapes=(*shape, *ones), dma_shapes=(*(tile or shape), *ones))
+    symbol = filled(DMA_SYMBOL, shapes=(*shape, *ones), dma_shapes=(*(tile or shape), *ones))
     symbol["dma_size"] = 4
     for name in ("strides", "dma_strides"):
         symbol[name][:, : len(shape)] = strides
@@ -123,13 +121,6 @@ _Listed = tuple[int, int]
 """A task list: its section and its number of tasks."""
 
 
-def _one(kind: Record, **fields: Any) -> RecordArray:
-    record = np.zeros(1, kind)
-    for name, value in fields.items():
-        record[name] = value
-    return record
-
-
 def _add_barriers(b: BlobBuilder) -> _Listed:
     """Add the barriers after 0: the loads, 1: the matmul, 2: ReLU, 3: the store."""
     configs = np.zeros(4, tasks.BARRIER_CONFIG)
@@ -139,7 +130,7 @@ def _add_barriers(b: BlobBuilder) -> _Listed:
 
 
 def _transfer(nbytes: int, wait: int, post: int, start_after: int) -> RecordArray:
-    task = _one(tasks.DMA_TASK, start_after=start_after)
+    task = filled(tasks.DMA_TASK, start_after=start_after)
     descriptor = task["descriptor"]
     descriptor["cfg"] = _CFG
     descriptor["src_width"] = descriptor["dst_width"] = nbytes
@@ -188,7 +179,7 @@ def _add_store(b: BlobBuilder, cmx: int) -> _Listed:
 
 
 def _scheduling(wait: int, post: int, start_after: int) -> RecordArray:
-    return _one(
+    return filled(
         tasks.SCHEDULING,
         wait_mask=(1 << wait, 0),
         post_mask=(1 << post, 0),
@@ -197,7 +188,7 @@ def _scheduling(wait: int, post: int, start_after: int) -> RecordArray:
 
 
 def _add_invariant(b: BlobBuilder, cmx: int) -> _Listed:
-    registers = _one(
+    registers = filled(
         tasks.DPU_REGISTERS,
         workload=tasks.DpuWorkload.MATMUL,
         act_type=DType.FP32,
@@ -215,7 +206,7 @@ def _add_invariant(b: BlobBuilder, cmx: int) -> _Listed:
         weight_strides=(0, DEPTH * 4, 4),
         out_strides=(0, COLS * 4, 4),
     )
-    invariant = _one(
+    invariant = filled(
         tasks.DPU_INVARIANT,
         registers=registers,
         scheduling=_scheduling(0, 1, 0),
@@ -229,26 +220,28 @@ def _add_invariant(b: BlobBuilder, cmx: int) -> _Listed:
 
 
 def _add_variant(b: BlobBuilder) -> _Listed:
-    variant = _one(tasks.DPU_VARIANT, m_end=ROWS, n_end=COLS)
+    variant = filled(tasks.DPU_VARIANT, m_end=ROWS, n_end=COLS)
     return b.add("task.dpu.variant.0.0", variant, _FW), 1
 
 
 def _add_kernel(b: BlobBuilder, cmx: int) -> dict[str, _Listed]:
     code = encode(assemble(RELU))
-    head = _one(KERNEL_ARGS, window_count=2, grid=(ROWS, 1, 1))
+    head = filled(KERNEL_ARGS, window_count=2, grid=(ROWS, 1, 1))
     args = b"".join(part.tobytes() for part in (head, _window(Access.READ), _window(Access.WRITE)))
     text = b.add("shave.text", code, _FW, align=1024)
     params = b.add("shave.params", args, _SHAVE, align=1024)
     for number in range(2):
         at = KERNEL_ARGS.itemsize + number * WINDOW.itemsize + field_offset(WINDOW, "address")
         b.relocate(params, at, Relocation.R_VPU_LO_21, cmx, Y_AT)
-    kernel_range = _one(tasks.KERNEL_RANGE, type=1, code_size=len(code), invocation_count=1)
+    kernel_range = filled(tasks.KERNEL_RANGE, type=1, code_size=len(code), invocation_count=1)
     ranges = b.add("task.shave.range.0.0", kernel_range, _FW, align=8)
     text_symbol, params_symbol = b.symbol(text), b.symbol(params)
     for name in ("kernel_entry", "text_window_base"):
         at = field_offset(tasks.KERNEL_RANGE, name)
         b.relocate(ranges, at, Relocation.R_VPU_64, text_symbol)
-    invocation = _one(tasks.KERNEL_INVOCATION, args_size=len(args), scheduling=_scheduling(1, 2, 1))
+    invocation = filled(
+        tasks.KERNEL_INVOCATION, args_size=len(args), scheduling=_scheduling(1, 2, 1)
+    )
     invocations = b.add("task.shave.invocation.0.0", invocation, _FW)
     at = field_offset(tasks.KERNEL_INVOCATION, "kernel_args")
     b.relocate(invocations, at, Relocation.R_VPU_64, params_symbol)
@@ -258,7 +251,7 @@ def _add_kernel(b: BlobBuilder, cmx: int) -> dict[str, _Listed]:
 
 
 def _window(access: Access) -> RecordArray:
-    return _one(
+    return filled(
         WINDOW,
         address=tile_base(0),
         cols=COLS,

@@ -28,7 +28,7 @@ from driver_layer.abi.elf import (
     SectionType,
     SymbolType,
 )
-from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.layout import RecordArray, filled
 from driver_layer.abi.platforms import PLATFORMS
 
 NO_FLAGS = SectionFlag(0)
@@ -183,8 +183,7 @@ class BlobBuilder:
     def _head(self) -> list[RawSection]:
         platform = PLATFORMS[self.platform]
         arch = platform.arch if self.arch < 0 else self.arch
-        info = np.zeros(1, abi.PLATFORM_INFO)
-        info["arch_kind"] = arch
+        info = filled(abi.PLATFORM_INFO, arch_kind=arch)
         note = SectionType.SHT_NOTE
         loader = notes.encode_note(
             notes.NT_LOADER_ABI_VERSION, self.loader_version or platform.loader_abi
@@ -208,12 +207,12 @@ class BlobBuilder:
 
     def _metadata(self) -> bytes:
         arrays = {name: np.zeros(0, kind) for name, kind in abi.NETWORK_METADATA}
-        arrays["identification"] = np.zeros(1, abi.IDENTIFICATION)
-        arrays["identification"]["blob_name"] = b"handmade"
-        resources = np.zeros(1, abi.RESOURCE_REQUIREMENTS)
-        resources["slice_length"] = PLATFORMS[self.platform].workspace_bytes
-        resources["tile_count"] = self.tile_count
-        arrays["resource_requirements"] = resources
+        arrays["identification"] = filled(abi.IDENTIFICATION, blob_name=b"handmade")
+        arrays["resource_requirements"] = filled(
+            abi.RESOURCE_REQUIREMENTS,
+            slice_length=PLATFORMS[self.platform].workspace_bytes,
+            tile_count=self.tile_count,
+        )
         for side, ports in (("in", self.inputs), ("out", self.outputs)):
             arrays[f"net_{side}puts"] = _tensor_refs(ports)
             arrays[f"{side}_tensor_descriptors"] = _tensor_refs(ports)
@@ -240,28 +239,13 @@ def _symtab(name: str, flags: int, rows: Sequence[tuple[int, int, int, int]]) ->
     table = np.zeros(1 + len(rows), SYM)
     for number, (kind, section, value, size) in enumerate(rows, 1):
         table[number] = (0, STB_GLOBAL << 4 | kind, 0, section, value, size)
-    return RawSection(
-        name,
-        SectionType.SHT_SYMTAB,
-        flags,
-        table.tobytes(),
-        table.nbytes,
-        8,
-        link=2,
-        info=1,
-        entsize=SYM.itemsize,
-    )
+    return _table(name, SectionType.SHT_SYMTAB, flags, table, link=2, info=1)
 
 
 def _dma_symbols(user: int, symbols: Sequence[RecordArray]) -> RawSection:
-    return RawSection(
-        f"symtab.dma.{user:x}",
-        SectionType.VPU_SHT_DMA_SYMBOLS,
-        user | SectionFlag.VPU_SHF_JIT,
-        b"".join(symbol.tobytes() for symbol in symbols),
-        align=8,
-        entsize=DMA_SYMBOL.itemsize,
-    )
+    flags = user | SectionFlag.VPU_SHF_JIT
+    table = np.frombuffer(b"".join(symbol.tobytes() for symbol in symbols), DMA_SYMBOL)
+    return _table(f"symtab.dma.{user:x}", SectionType.VPU_SHT_DMA_SYMBOLS, flags, table)
 
 
 def _rela(
@@ -274,18 +258,16 @@ def _rela(
     table = np.zeros(len(entries), RELA)
     for number, (offset, kind, symbol, addend) in enumerate(entries):
         table[number] = (offset, symbol << 32 | kind, addend)
-    jit = SectionFlag.VPU_SHF_JIT if user else NO_FLAGS
-    return RawSection(
-        name,
-        SectionType.SHT_RELA,
-        user | jit | SectionFlag.SHF_INFO_LINK,
-        table.tobytes(),
-        table.nbytes,
-        8,
-        link=symtab,
-        info=target,
-        entsize=RELA.itemsize,
-    )
+    flags = user | SectionFlag.SHF_INFO_LINK | (SectionFlag.VPU_SHF_JIT if user else NO_FLAGS)
+    return _table(name, SectionType.SHT_RELA, flags, table, link=symtab, info=target)
+
+
+def _table(
+    name: str, kind: SectionType, flags: int, table: RecordArray, link: int = 0, info: int = 0
+) -> RawSection:
+    """Return a section of records."""
+    entsize = table.dtype.itemsize
+    return RawSection(name, kind, flags, table.tobytes(), 0, 8, link, info, entsize)
 
 
 def write_elf(sections: Sequence[RawSection]) -> bytes:
@@ -308,11 +290,14 @@ def write_elf(sections: Sequence[RawSection]) -> bytes:
         header["sh_link"], header["sh_info"] = section.link, section.info
         header["sh_addralign"], header["sh_entsize"] = section.align, section.entsize
         body += data
-    ehdr = np.zeros(1, EHDR)
-    ehdr["e_ident"] = np.void(IDENT)
-    ehdr["e_type"] = ET_REL
-    ehdr["e_shoff"] = ehdr["e_ehsize"] = EHDR.itemsize
-    ehdr["e_shentsize"] = SHDR.itemsize
-    ehdr["e_shnum"] = len(sections)
-    ehdr["e_shstrndx"] = 1
+    ehdr = filled(
+        EHDR,
+        e_ident=np.void(IDENT),
+        e_type=ET_REL,
+        e_shoff=EHDR.itemsize,
+        e_ehsize=EHDR.itemsize,
+        e_shentsize=SHDR.itemsize,
+        e_shnum=len(sections),
+        e_shstrndx=1,
+    )
     return ehdr.tobytes() + headers.tobytes() + bytes(body)

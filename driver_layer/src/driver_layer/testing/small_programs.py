@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.layout import RecordArray, filled
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
 from driver_layer.abi.shave_text import assemble
@@ -201,16 +201,21 @@ ADD_ONE = assemble("ld v0, w0\nimm v1, 1\nadd v0, v0, v1\nst w1, v0\nend")
 
 
 def _sum(step: Add) -> ShaveWork:
-    head = np.zeros(1, KERNEL_ARGS)
-    head["window_count"], head["grid"] = 2, (1, 1, step.rows)
-    windows = np.zeros(2, WINDOW)
-    sides = ((step.src, step.src_pitch), (step.dst, step.dst_pitch))
-    for window, (offset, pitch) in zip(windows, sides, strict=True):
-        window["address"] = tile_base(step.tile) + CMX + offset
-        window["cols"], window["col_stride"], window["type"] = step.cols, 1, DType.U8
-        window["strides"] = (0, 0, pitch)
-        window["access"] = Access.READ | Access.WRITE
-    return ShaveWork(step.tile, [ADD_ONE], [0], [head.tobytes() + windows.tobytes()])
+    head = filled(KERNEL_ARGS, window_count=2, grid=(1, 1, step.rows))
+    windows = [
+        filled(
+            WINDOW,
+            address=tile_base(step.tile) + CMX + offset,
+            cols=step.cols,
+            col_stride=1,
+            strides=(0, 0, pitch),
+            type=DType.U8,
+            access=Access.READ | Access.WRITE,
+        )
+        for offset, pitch in ((step.src, step.src_pitch), (step.dst, step.dst_pitch))
+    ]
+    args = b"".join(part.tobytes() for part in (head, *windows))
+    return ShaveWork(step.tile, [ADD_ONE], [0], [args])
 
 
 def product(step: Matmul) -> DpuWork:
@@ -258,8 +263,5 @@ def _dpu(step: Matmul | Mix, different: dict[str, Any]) -> DpuWork:
         "n": step.n,
         "k": step.k,
     }
-    registers, variant = np.zeros(1, DPU_REGISTERS), np.zeros(1, DPU_VARIANT)
-    for name, value in fields.items():
-        registers[name] = value
-    variant["m_end"], variant["n_end"] = step.m, step.n
-    return DpuWork(step.tile, registers, variant, [0, 1])
+    variant = filled(DPU_VARIANT, m_end=step.m, n_end=step.n)
+    return DpuWork(step.tile, filled(DPU_REGISTERS, **fields), variant, [0, 1])

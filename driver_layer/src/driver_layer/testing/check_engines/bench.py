@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES, narrowed
 from driver_layer.abi.dtypes import widened as widened_by_code
-from driver_layer.abi.layout import Record
+from driver_layer.abi.layout import Record, filled
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.engines.contract import Engines, Run
 from driver_layer.errors import DeviceFault
@@ -55,10 +55,7 @@ class Bench:
 
 def one(kind: Record, **fields: Any) -> Any:
     """Return a record with the given fields."""
-    record = np.zeros(1, kind)
-    for name, value in fields.items():
-        record[name] = value
-    return record[0]
+    return filled(kind, **fields)[0]
 
 
 def faults(action: Callable[[], object]) -> DeviceFault:

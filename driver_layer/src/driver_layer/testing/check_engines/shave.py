@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES, f32_to_bf16
+from driver_layer.abi.layout import filled
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
 from driver_layer.abi.shave_text import assemble
@@ -15,13 +16,9 @@ from driver_layer.testing.check_engines.bench import Array, Bench, faults, store
 
 
 def _arguments(grid: tuple[int, int, int], *windows: dict[str, Any]) -> bytes:
-    head = np.zeros(1, KERNEL_ARGS)
-    head["window_count"], head["grid"] = len(windows), grid
-    records = np.zeros(len(windows), WINDOW)
-    for record, fields in zip(records, windows, strict=True):
-        for name, value in fields.items():
-            record[name] = value
-    return head.tobytes() + records.tobytes()
+    head = filled(KERNEL_ARGS, window_count=len(windows), grid=grid)
+    records = (filled(WINDOW, **fields) for fields in windows)
+    return b"".join(part.tobytes() for part in (head, *records))
 
 
 def _window(offset: int, kind: str, cols: int, strides: tuple[int, int, int]) -> dict[str, Any]:
