@@ -104,17 +104,23 @@ def _check_of(hint: Any) -> Check:
     return _check_of_classes((kind,))
 
 
-def _check_of_union(members: Sequence[Any]) -> Check:
-    """Return the check of alternatives; that of a single one beside None is the alternative's."""
+def _check_of_union(members: Sequence[Any], deep: bool = True) -> Check:
+    """Return the check of alternatives; that of a single one beside None is the alternative's.
+
+    Args:
+        members: the alternatives.
+        deep: False checks structures for their types only.
+    """
     kinds = [member for member in members if member is not types.NoneType]
-    check = _check_of(kinds[0]) if len(kinds) == 1 else _check_of_classes(tuple(kinds), alive=False)
+    alone = deep and len(kinds) == 1
+    check = _check_of(kinds[0]) if alone else _check_of_classes(kinds, alive=False)
     optional = len(kinds) < len(members)
 
     def either(value: Any, name: str) -> None:
         if value is None and optional:
             return
         check(value, name)
-        if len(kinds) > 1 and dataclasses.is_dataclass(value):
+        if deep and not alone and dataclasses.is_dataclass(value):
             check_fields(value, name)
 
     return either
@@ -197,18 +203,8 @@ def _check_of_field(hint: Any) -> Check:
     """Return the check of a field; structures in it are checked for their types only."""
     kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if any(dataclasses.is_dataclass(kind) for kind in kinds):
-        return _shallow(kinds)
+        return _check_of_union(kinds, deep=False)
     return _check_of(hint)
-
-
-def _shallow(kinds: Sequence[Any]) -> Check:
-    check = _check_of_classes([kind for kind in kinds if kind is not types.NoneType], alive=False)
-
-    def is_one(value: Any, name: str) -> None:
-        if value is not None or types.NoneType not in kinds:
-            check(value, name)
-
-    return is_one
 
 
 def _accept(value: Any, name: str) -> None:
