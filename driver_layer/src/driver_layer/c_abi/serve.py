@@ -5,17 +5,22 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
+import threading
 import time
 from typing import Any
 
 from driver_layer import ze
+from driver_layer.c_abi import CALLS_VARIABLE
 from driver_layer.c_abi.calls import INTERRUPTED, all_calls
-from driver_layer.c_abi.declarations import at, ffi
-from driver_layer.c_abi.description.language import description
+from driver_layer.c_abi.declarations import at, ffi, numbers_at
+from driver_layer.c_abi.description.language import Function, description
 from driver_layer.c_abi.emit_c import key
-from driver_layer.c_abi.log_calls import logged, requested
 from driver_layer.c_abi.parameters import TABLES
 from driver_layer.c_abi.structures import text_at
+
+_LOG = logging.getLogger("driver_layer.c_abi.calls")
+"""Log of all calls: one line for each, with its arguments, result and time."""
 
 _LAST_CALLS_SECONDS = 10.0
 
@@ -54,9 +59,9 @@ def serve(address: int) -> None:
     ze.use_host_addresses()
     _show_log()
     calls = all_calls()
-    if requested():
+    if _log_requested():
         functions = [function for _, function in description().functions()]
-        calls = [logged(*pair) for pair in zip(functions, calls, strict=True)]
+        calls = [_logged(*pair) for pair in zip(functions, calls, strict=True)]
 
     def dispatch(function: int, arguments: Any) -> int:
         return calls[function](arguments)
@@ -67,6 +72,41 @@ def serve(address: int) -> None:
     _kept.append(callback)
     atexit.register(_end, front)
     front.dispatch = callback
+
+
+def _log_requested() -> bool:
+    """Return whether the environment asks for the log; then set it up, on stderr."""
+    if not os.environ.get(CALLS_VARIABLE):
+        return False
+    if not _LOG.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        _LOG.addHandler(handler)
+        _LOG.setLevel(logging.INFO)
+        _LOG.propagate = False
+    return True
+
+
+def _logged(function: Function, call: Any) -> Any:
+    """Return a call that also logs itself.
+
+    Args:
+        function: description of the function.
+        call: the call, by the address of its arguments.
+    """
+    names = [parameter.name for parameter in function.parameters or ()]
+
+    def log(address: Any) -> int:
+        numbers = numbers_at("uint64_t", address, len(names))
+        begin = time.perf_counter_ns()
+        result: int = call(address)
+        microseconds = (time.perf_counter_ns() - begin) / 1000
+        given = ", ".join(f"{n}={v:#x}" for n, v in zip(names, numbers, strict=True))
+        thread = threading.get_native_id()
+        _LOG.info("%d %s(%s) = %#x, %.1f us", thread, function.name, given, result, microseconds)
+        return result
+
+    return log
 
 
 def _show_log() -> None:
