@@ -20,7 +20,7 @@ from driver_layer.errors import GraphCompilerError
 from driver_layer.support.files import content_digest
 from driver_layer.testing.blobs import dense_blob
 from driver_layer.ze import graph_cache as cached
-from driver_layer.ze.graph_table import compilation
+from driver_layer.ze.graph_table import creation
 
 LOADED, COMPILED = 1, 2
 DISABLE_CACHING = 1
@@ -50,7 +50,7 @@ class Compiler:
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
     made = Compiler()
-    monkeypatch.setattr(compilation, "needed_compiler", lambda: made)
+    monkeypatch.setattr(creation, "needed_compiler", lambda: made)
     return made
 
 
