@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from driver_layer.support import progress_bars as bars
+from driver_layer.support import progress as bars
 from driver_layer.support.progress import counted, report, reported_to
 
 Report = tuple[str, int, int, str]

@@ -20,7 +20,7 @@ from click.exceptions import Exit
 from click.shell_completion import CompletionItem
 
 from driver_layer.support.completion import complete, completion_option
-from driver_layer.support.progress_bars import progress_bars
+from driver_layer.support.progress import progress_bars
 
 
 class _PathType(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] (click 8.2 has none)
