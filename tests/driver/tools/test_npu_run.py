@@ -62,11 +62,9 @@ def test_the_check_names_what_is_there_and_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     def nothing(_: str) -> str:
-        raise npu_run_check.PackageNotFoundError
+        raise npu_run.PackageNotFoundError
 
-    from driver_layer.c_abi import check as npu_run_check
-
-    monkeypatch.setattr(npu_run_check, "version", nothing)
+    monkeypatch.setattr(npu_run, "version", nothing)
     assert npu_run.main(["--check"]) == 1
     printed = capsys.readouterr().out
     assert "ok      C compiler" in printed

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, entry_points, version
 
 import click
 
 from driver_layer import ze
 from driver_layer.c_abi import CALLS_VARIABLE
-from driver_layer.c_abi.build import library
-from driver_layer.c_abi.check import Finding, findings
+from driver_layer.c_abi.build import compiler, libpython, library
 from driver_layer.errors import BuildError, ZeError
 from driver_layer.support.command import Command, complain, run
+from driver_layer.ze.graph_compiler import GROUP
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,7 +48,7 @@ def _npu_run(platform: str | None, log_calls: bool, check: bool, program: tuple[
     if platform is not None:
         ze.simulated_driver(platform)  # rejects an unknown name now, not in the program
     if check:
-        return _print(findings())
+        return _print_findings()
     if not program:
         raise click.UsageError("no program given: npu-run -- python script.py")
     if shutil.which(program[0]) is None:
@@ -75,7 +76,31 @@ def environment(platform: str | None = None, log_calls: bool = False) -> dict[st
     return variables
 
 
-def _print(found: Sequence[Finding]) -> int:
-    for finding in found:
-        print(f"{'ok' if finding.present else 'MISSING':8}{finding.name:22}{finding.text}")
-    return 0 if all(finding.present for finding in found) else 1
+def _print_findings() -> int:
+    found = list(_findings())
+    for name, present, text in found:
+        print(f"{'ok' if present else 'MISSING':8}{name:22}{text}")
+    return 0 if all(present for _, present, _ in found) else 1
+
+
+def _findings() -> Iterator[tuple[str, bool, str]]:
+    """Iterate over all that is needed: its name, whether it is there, and where, or what to do."""
+    command = compiler()
+    remedy = "install a C compiler as cc, or pip install ziglang"
+    yield "C compiler", command is not None, " ".join(command) if command else remedy
+    try:
+        yield "library", True, str(library())
+    except BuildError as error:
+        yield "library", False, str(error)
+    shared = libpython()
+    remedy = "programs without Python in them need a Python with a shared library"
+    yield "Python's library", bool(shared), shared or remedy
+    names = sorted(entry.name for entry in entry_points(group=GROUP))
+    remedy = "models are refused, blobs run: pip install ./compiler_layer"
+    yield "graph compiler", bool(names), ", ".join(names) or remedy
+    for package in ("openvino", "openvino_genai"):
+        try:
+            yield package, True, version(package)
+        except PackageNotFoundError:
+            remedy = f"for programs in this environment that use it: pip install {package}"
+            yield package, False, remedy
