@@ -17,7 +17,7 @@ from driver_layer.abi import platforms
 from driver_layer.abi.metadata import ArchKind
 from driver_layer.abi.notes import Version
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS, Platform, load_platform
-from driver_layer.abi.platforms.load import parse_platform
+from driver_layer.abi.platforms.platform import parse_platform
 from driver_layer.errors import DriverInputError, PlatformError
 
 FIELDS = [field.name for field in dataclasses.fields(Platform)]

@@ -4,47 +4,20 @@ To try another device, copy a file and change it; a path is accepted wherever a 
 (NPU_PLATFORM, ``npuc --platform``), and ``load_platform`` reads the file. Clocks are those of
 the public cost model; real parts run from 1.16 to 1.95 GHz.
 
-    platform  the numbers of a generation
-    load      reading a platform from its file
-    cmx_map   addresses in CMX
+    platform  the numbers of a generation, and reading them from a file
+    cmx_map   addresses in CMX; all of its names are here, too
 """
 
 from __future__ import annotations
 
 from importlib.resources import files
 
-from driver_layer.abi.platforms.cmx_map import (
-    CMX_BASE,
-    CMX_METADATA_ADDRESS,
-    CMX_METADATA_OFFSET,
-    CMX_WORKSPACE_ADDRESS,
-    CMX_WORKSPACE_OFFSET,
-    TILE_OFFSET_MASK,
-    TILE_SELECT_MASK,
-    TILE_SELECT_SHIFT,
-    tile_base,
-)
-from driver_layer.abi.platforms.load import load_platform, parse_platform
-from driver_layer.abi.platforms.platform import Platform
+from driver_layer.abi.platforms.platform import Platform as Platform
+from driver_layer.abi.platforms.platform import load_platform as load_platform
+from driver_layer.abi.platforms.platform import parse_platform
 from driver_layer.errors import PlatformError
 
-__all__ = [
-    "CMX_BASE",
-    "CMX_METADATA_ADDRESS",
-    "CMX_METADATA_OFFSET",
-    "CMX_WORKSPACE_ADDRESS",
-    "CMX_WORKSPACE_OFFSET",
-    "DEFAULT_PLATFORM",
-    "PLATFORMS",
-    "PLATFORM_NAMES",
-    "TILE_OFFSET_MASK",
-    "TILE_SELECT_MASK",
-    "TILE_SELECT_SHIFT",
-    "Platform",
-    "load_platform",
-    "platform_of",
-    "tile_base",
-]
+from .cmx_map import *
 
 
 def _own_platforms() -> dict[str, Platform]:

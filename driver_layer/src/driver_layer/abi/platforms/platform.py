@@ -1,4 +1,6 @@
-"""The numbers of one generation of the device.
+"""The numbers of one generation of the device, and reading them from a TOML file.
+
+The file has exactly one key per field of ``Platform``.
 
 Source tags, here and in the files: V = npu-nn-cost-model headers, C = npu_compiler sources,
 D = linux-npu-driver device tables and firmware headers, E = npu_compiler_elf sources, A = assumed
@@ -7,10 +9,17 @@ by us; docs/reference/elf.md#version-notes, docs/reference/npu.md#platforms.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from os import PathLike
+from typing import Any, get_type_hints
 
 from driver_layer.abi.metadata import ArchKind
 from driver_layer.abi.notes import Version
+from driver_layer.abi.platforms.cmx_map import TILE_OFFSET_MASK
+from driver_layer.abi.tasks import MAX_PHYSICAL_BARRIERS, MAX_TILES
+from driver_layer.errors import PlatformError
+from driver_layer.support.files import read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +86,91 @@ class Platform:
     def tile_mask(self) -> int:
         """Mask with one bit set per tile."""
         return (1 << self.tiles) - 1
+
+
+_KINDS: dict[str, type] = get_type_hints(Platform)
+
+_MAY_BE_ZERO = {
+    "cmx_latency_cycles",
+    "ddr_latency_ns",
+    "ddr_post_cycles",
+    "host_link_mb_per_s",
+    "runtime_symbols",
+    "shave_entry_cycles",
+}
+
+
+def load_platform(path: str | PathLike[str]) -> Platform:
+    """Read a platform from a file, e.g. a modified copy of a file of this package.
+
+    Raises:
+        PlatformError: the file cannot be read, is not TOML, lacks a key, has an unknown key, or a
+            value of a wrong type or out of range; the error names file and key.
+    """
+    try:
+        content = read_regular(path)
+    except OSError as error:
+        raise PlatformError(error.strerror or str(error), str(path)) from None
+    except ValueError as error:  # e.g. a null character
+        raise PlatformError(str(error), ascii(str(path))) from None
+    return parse_platform(content, str(path))
+
+
+def parse_platform(content: bytes, file: str) -> Platform:
+    """Parse the content of a platform's file; raises as ``load_platform``."""
+    try:
+        table = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlatformError(f"not a TOML file: {error}", file) from None
+    for key in table:
+        if key not in _KINDS:
+            raise PlatformError(f"unknown key; the keys are {', '.join(_KINDS)}", file, key)
+    values = {key: _value(key, table, file) for key in _KINDS}
+    platform = Platform(**values)
+    _check_limits(platform, file)
+    return platform
+
+
+def _value(key: str, table: dict[str, Any], file: str) -> Any:
+    """Return the value of a key, checked and converted to the type of its field."""
+    if key not in table:
+        raise PlatformError("missing", file, key)
+    value, kind = table[key], _KINDS[key]
+    if kind is ArchKind:
+        known = list(ArchKind.__members__)
+        if value not in known:
+            raise PlatformError(f"{value!r} is not one of {', '.join(known)}", file, key)
+        return ArchKind[value]
+    if kind is Version:
+        version = Version.parse(value) if type(value) is str else None
+        if version is None or not version.major:
+            raise PlatformError(f"{value!r} is not a version, e.g. 1.2.7", file, key)
+        return version
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:  # not isinstance: true is not a number
+        raise PlatformError(f"{value!r} is not of type {kind.__name__}", file, key)
+    if kind is not str and not (value > 0 or (value == 0 and key in _MAY_BE_ZERO)):
+        raise PlatformError(f"{value} is not positive", file, key)
+    return value
+
+
+def _check_limits(platform: Platform, file: str) -> None:
+    """Check the limits that the formats of task lists set."""
+    if platform.tiles > MAX_TILES:
+        raise PlatformError(f"{platform.tiles}; a blob can address {MAX_TILES}", file, "tiles")
+    if platform.dma_ports > MAX_TILES:
+        raise PlatformError(f"{platform.dma_ports}; a blob has {MAX_TILES}", file, "dma_ports")
+    if platform.cmx_bytes > TILE_OFFSET_MASK + 1:
+        raise PlatformError("more than a tile's address range holds", file, "cmx_bytes")
+    if platform.workspace_bytes > platform.cmx_bytes:
+        raise PlatformError("more than cmx_bytes", file, "workspace_bytes")
+    if platform.barriers_per_tile * platform.tiles > MAX_PHYSICAL_BARRIERS:
+        raise PlatformError(
+            f"{platform.barriers_per_tile} for each of {platform.tiles} tiles; task lists can "
+            f"address {MAX_PHYSICAL_BARRIERS} in total",
+            file,
+            "barriers_per_tile",
+        )
+    if platform.ddr_cmx_efficiency > 1:
+        raise PlatformError(f"{platform.ddr_cmx_efficiency} > 1", file, "ddr_cmx_efficiency")
