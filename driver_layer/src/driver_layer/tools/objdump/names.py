@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from driver_layer.abi.elf import (
@@ -66,46 +66,46 @@ def symbol_names(blob: Blob, table: Section) -> list[str]:
 
 def relocations(blob: Blob, section: Section) -> Iterator[RelocationText]:
     """Iterate over the entries of a relocation section."""
-    if section.link == VPU_RT_SYMTAB:
-        yield from _runtime_relocations(blob, section)
-        return
+    target = _targets(blob, section)
+    for entry in section.records(RELA):
+        index, kind = int(entry["r_info"]) >> 32, int(entry["r_info"]) & 0xFFFFFFFF
+        yield RelocationText(int(entry["r_offset"]), kind, target(index, int(entry["r_addend"])))
+
+
+def _targets(blob: Blob, section: Section) -> Callable[[int, int], Target]:
+    """Return a function of symbol index and addend that returns the target of an entry."""
+    if section.link == VPU_RT_SYMTAB:  # all symbols of the runtime are of CMX
+        home = next(iter(blob.of_type(SectionType.VPU_SHT_CMX_WORKSPACE)), None)
+        return lambda _, addend: Target("CMX", home, addend)
     table = blob.sections[section.link]
     if table.type == SectionType.VPU_SHT_DMA_SYMBOLS:
-        yield from _tile_relocations(blob, section, table)
-        return
+        return _tiles(blob, section, table)
     names, records = symbol_names(blob, table), table.records(SYM)
-    for entry in section.records(RELA):
-        index, kind = int(entry["r_info"]) >> 32, int(entry["r_info"]) & 0xFFFFFFFF
-        name, home = "?", None
-        if index < len(names):
-            name = _user_prefix(section) + names[index]
-            found = int(records[index]["st_shndx"])
-            home = blob.sections[found] if found < len(blob.sections) else None
-        yield RelocationText(
-            int(entry["r_offset"]), kind, Target(name, home, int(entry["r_addend"]))
-        )
+
+    def symbol(index: int, addend: int) -> Target:
+        if index >= len(names):
+            return Target("?", None, addend)
+        found = int(records[index]["st_shndx"])
+        home = blob.sections[found] if found < len(blob.sections) else None
+        return Target(_user_prefix(section) + names[index], home, addend)
+
+    return symbol
 
 
-def _runtime_relocations(blob: Blob, section: Section) -> Iterator[RelocationText]:
-    """Iterate over relocations against the runtime's symbols, which all are of CMX."""
-    home = next(iter(blob.of_type(SectionType.VPU_SHT_CMX_WORKSPACE)), None)
-    for entry in section.records(RELA):
-        kind, addend = int(entry["r_info"]) & 0xFFFFFFFF, int(entry["r_addend"])
-        yield RelocationText(int(entry["r_offset"]), kind, Target("CMX", home, addend))
-
-
-def _tile_relocations(blob: Blob, section: Section, table: Section) -> Iterator[RelocationText]:
-    """Iterate over relocations of DMA descriptors, whose targets are tiles of users' tensors."""
+def _tiles(blob: Blob, section: Section, table: Section) -> Callable[[int, int], Target]:
+    """Return the targets of relocations of DMA descriptors: tiles of users' tensors."""
     network, symbols = read_network(blob), table.records(DMA_SYMBOL)
     tensors = network.inputs if section.has(SectionFlag.VPU_SHF_USERINPUT) else network.outputs
-    for entry in section.records(RELA):
-        index, kind = int(entry["r_info"]) >> 32, int(entry["r_info"]) & 0xFFFFFFFF
-        name = "?"
-        if index < len(symbols) and int(symbols[index]["io_index"]) < len(tensors):
-            tensor = tensors[int(symbols[index]["io_index"])]
-            begin = symbols[index]["tile_offsets"].tolist()[: len(tensor.shape)]
-            name = f"{_user_prefix(section)}{tensor.name} from {begin[::-1]} in any strides"
-        yield RelocationText(int(entry["r_offset"]), kind, Target(name, None, 0))
+
+    def tile(index: int, _: int) -> Target:
+        if index >= len(symbols) or int(symbols[index]["io_index"]) >= len(tensors):
+            return Target("?", None, 0)
+        tensor = tensors[int(symbols[index]["io_index"])]
+        begin = symbols[index]["tile_offsets"].tolist()[: len(tensor.shape)]
+        name = f"{_user_prefix(section)}{tensor.name} from {begin[::-1]} in any strides"
+        return Target(name, None, 0)
+
+    return tile
 
 
 def _user_prefix(section: Section) -> str:

@@ -80,23 +80,19 @@ def barriers(blob: Blob) -> Iterator[str]:
 def lists(blob: Blob) -> Iterator[str]:
     """Return all task lists."""
     program = TaskLists(blob)
-    for channel in ("ddr", "cmx"):
-        for port in range(abi.MAX_TILES):
-            found = program.list(f"dma_{channel}", port, abi.DMA_TASK)
+    kinds = (
+        ("DMA port {} DDR", "dma_ddr", abi.DMA_TASK, _dma_lines),
+        ("DMA port {} CMX", "dma_cmx", abi.DMA_TASK, _dma_lines),
+        ("DPU tile {}", "invariants", abi.DPU_INVARIANT, _dpu_lines),
+        ("SHAVE tile {}", "kernel_invocations", abi.KERNEL_INVOCATION, _shave_lines),
+    )
+    for title, field, kind, lines in kinds:
+        for number in range(abi.MAX_TILES):
+            found = program.list(field, number, kind)
             if found is not None:
-                yield f"DMA port {port} {channel.upper()}: {len(found[1])} tasks in {found[0].name}"
-                yield from _dma_lines(program, *found)
-    for tile in range(abi.MAX_TILES):
-        invariants = program.list("invariants", tile, abi.DPU_INVARIANT)
-        if invariants is not None:
-            yield f"DPU tile {tile}: {len(invariants[1])} tasks in {invariants[0].name}"
-            variants = program.list("variants", tile, abi.DPU_VARIANT)
-            yield from _dpu_lines(program, *invariants, variants)
-    for tile in range(abi.MAX_TILES):
-        calls = program.list("kernel_invocations", tile, abi.KERNEL_INVOCATION)
-        if calls is not None:
-            yield f"SHAVE tile {tile}: {len(calls[1])} tasks in {calls[0].name}"
-            yield from _shave_lines(program, *calls)
+                section, records = found
+                yield f"{title.format(number)}: {len(records)} tasks in {section.name}"
+                yield from lines(program, number, section, records)
 
 
 def _line(program: TaskLists, index: int, waits: int, posts: int, after: int, what: str) -> str:
@@ -104,7 +100,7 @@ def _line(program: TaskLists, index: int, waits: int, posts: int, after: int, wh
     return f"  {index:5}  wait {wait:9} post {post:9} {what}"
 
 
-def _dma_lines(program: TaskLists, section: Section, records: RecordArray) -> Iterator[str]:
+def _dma_lines(program: TaskLists, _: int, section: Section, records: RecordArray) -> Iterator[str]:
     for index, task in enumerate(records):
         d = task["descriptor"]
         base = index * abi.DMA_TASK.itemsize
@@ -144,11 +140,9 @@ def _masks(scheduling: Any) -> tuple[int, int, int]:
 
 
 def _dpu_lines(
-    program: TaskLists,
-    section: Section,
-    records: RecordArray,
-    variants: tuple[Section, RecordArray] | None,
+    program: TaskLists, tile: int, section: Section, records: RecordArray
 ) -> Iterator[str]:
+    variants = program.list("variants", tile, abi.DPU_VARIANT)
     used = 0
     for index, invariant in enumerate(records):
         r = invariant["registers"]
@@ -198,7 +192,9 @@ def _tables(registers: Any) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
-def _shave_lines(program: TaskLists, section: Section, records: RecordArray) -> Iterator[str]:
+def _shave_lines(
+    program: TaskLists, _: int, section: Section, records: RecordArray
+) -> Iterator[str]:
     for index, call in enumerate(records):
         base = index * abi.KERNEL_INVOCATION.itemsize
         args = program.names.text(
