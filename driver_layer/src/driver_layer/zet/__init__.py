@@ -6,4 +6,3 @@ The interface has the names that begin with ``zet``. Metric streamers are not su
 
 from .metric_groups import *
 from .metric_queries import *
-from .types import *

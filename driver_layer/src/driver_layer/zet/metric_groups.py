@@ -1,4 +1,4 @@
-"""Metrics of a device, their groups and the activation of groups.
+"""Metrics of a device, their groups and the activation of groups; types with the specified names.
 
 Source: Level Zero tools specification 1.17; codes of the public NPU driver,
 docs/reference/level_zero.md#metrics. Its groups are those of its firmware.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
 
 import numpy as np
 
@@ -17,11 +19,70 @@ from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device
 from driver_layer.ze.handles import Handle
-from driver_layer.zet import types as t
 
-_EVENT, _DURATION = t.zet_metric_type_t.ZET_METRIC_TYPE_EVENT, t.zet_metric_type_t(0)
-_U64 = t.zet_value_type_t.ZET_VALUE_TYPE_UINT64
-_MAXIMA = t.zet_metric_group_calculation_type_t.ZET_METRIC_GROUP_CALCULATION_TYPE_MAX_METRIC_VALUES
+
+class zet_metric_type_t(IntEnum):
+    """Kinds of metrics."""
+
+    ZET_METRIC_TYPE_DURATION = 0
+    ZET_METRIC_TYPE_EVENT = 1
+
+
+class zet_value_type_t(IntEnum):
+    """Types of a metric's values."""
+
+    ZET_VALUE_TYPE_UINT64 = 1
+
+
+class zet_metric_group_sampling_type_flags_t(IntFlag):
+    """Ways to sample a group: by queries, or by time."""
+
+    ZET_METRIC_GROUP_SAMPLING_TYPE_FLAG_EVENT_BASED = 1
+    ZET_METRIC_GROUP_SAMPLING_TYPE_FLAG_TIME_BASED = 2
+
+
+class zet_metric_group_calculation_type_t(IntEnum):
+    """Values that are computed from raw data: each report's, or the maximum of all reports."""
+
+    ZET_METRIC_GROUP_CALCULATION_TYPE_METRIC_VALUES = 0
+    ZET_METRIC_GROUP_CALCULATION_TYPE_MAX_METRIC_VALUES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class zet_metric_group_properties_t:
+    """Properties of a group; one group of a domain can be active."""
+
+    name: str
+    description: str
+    samplingType: zet_metric_group_sampling_type_flags_t
+    domain: int
+    metricCount: int
+
+
+@dataclass(frozen=True, slots=True)
+class zet_metric_properties_t:
+    """Properties of a metric."""
+
+    name: str
+    description: str
+    component: str
+    tierNumber: int
+    metricType: zet_metric_type_t
+    resultType: zet_value_type_t
+    resultUnits: str
+
+
+@dataclass(frozen=True, slots=True)
+class zet_typed_value_t:
+    """A value of a metric."""
+
+    type: zet_value_type_t
+    value: int
+
+
+_EVENT, _DURATION = zet_metric_type_t.ZET_METRIC_TYPE_EVENT, zet_metric_type_t(0)
+_U64 = zet_value_type_t.ZET_VALUE_TYPE_UINT64
+_MAXIMA = zet_metric_group_calculation_type_t.ZET_METRIC_GROUP_CALCULATION_TYPE_MAX_METRIC_VALUES
 _METRICS = (
     ("Inferences", "Inferences that ended without a fault", _EVENT, "count"),
     ("Faults", "Inferences that failed", _EVENT, "count"),
@@ -33,7 +94,7 @@ _METRICS = (
 class zet_metric_handle_t(Handle):
     """A metric."""
 
-    def __init__(self, properties: t.zet_metric_properties_t) -> None:
+    def __init__(self, properties: zet_metric_properties_t) -> None:
         super().__init__()
         self.properties = properties
 
@@ -46,7 +107,7 @@ class zet_metric_group_handle_t(Handle):
         self.device = device
         self.owner: ze.ze_context_handle_t | None = None
         self.metrics = [
-            zet_metric_handle_t(t.zet_metric_properties_t(name, about, "NPU", 0, kind, _U64, unit))
+            zet_metric_handle_t(zet_metric_properties_t(name, about, "NPU", 0, kind, _U64, unit))
             for name, about, kind, unit in _METRICS
         ]
 
@@ -85,10 +146,10 @@ def zetMetricGroupGet(hDevice: ze.ze_device_handle_t) -> list[zet_metric_group_h
 @checked
 def zetMetricGroupGetProperties(
     hMetricGroup: zet_metric_group_handle_t,
-) -> t.zet_metric_group_properties_t:
+) -> zet_metric_group_properties_t:
     """Describe a group."""
-    sampled = t.zet_metric_group_sampling_type_flags_t
-    return t.zet_metric_group_properties_t(
+    sampled = zet_metric_group_sampling_type_flags_t
+    return zet_metric_group_properties_t(
         name="Activity",
         description="Work of the engines",
         samplingType=sampled.ZET_METRIC_GROUP_SAMPLING_TYPE_FLAG_EVENT_BASED,
@@ -104,7 +165,7 @@ def zetMetricGet(hMetricGroup: zet_metric_group_handle_t) -> list[zet_metric_han
 
 
 @checked
-def zetMetricGetProperties(hMetric: zet_metric_handle_t) -> t.zet_metric_properties_t:
+def zetMetricGetProperties(hMetric: zet_metric_handle_t) -> zet_metric_properties_t:
     """Describe a metric."""
     return hMetric.properties
 
@@ -112,9 +173,9 @@ def zetMetricGetProperties(hMetric: zet_metric_handle_t) -> t.zet_metric_propert
 @checked
 def zetMetricGroupCalculateMetricValues(
     hMetricGroup: zet_metric_group_handle_t,
-    type: t.zet_metric_group_calculation_type_t,
+    type: zet_metric_group_calculation_type_t,
     pRawData: bytes,
-) -> list[t.zet_typed_value_t]:
+) -> list[zet_typed_value_t]:
     """Return the values of the metrics in raw data, report by report, or their maxima.
 
     Raises:
@@ -127,7 +188,7 @@ def zetMetricGroupCalculateMetricValues(
     reports = np.frombuffer(raw, "<u8").reshape(-1, count)
     if type == _MAXIMA:
         reports = reports.max(axis=0, keepdims=True)
-    return [t.zet_typed_value_t(_U64, int(value)) for value in reports.ravel()]
+    return [zet_typed_value_t(_U64, int(value)) for value in reports.ravel()]
 
 
 @checked

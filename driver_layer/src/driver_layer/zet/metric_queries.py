@@ -6,6 +6,9 @@ docs/reference/level_zero.md#metrics.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import IntEnum
+
 from driver_layer import ze
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
@@ -13,8 +16,22 @@ from driver_layer.ze.command_list import Events, nothing
 from driver_layer.ze.context import check_device
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import ze_result_t
-from driver_layer.zet import types as t
 from driver_layer.zet.metric_groups import zet_metric_group_handle_t
+
+
+class zet_metric_query_pool_type_t(IntEnum):
+    """Kinds of pools; both measure here."""
+
+    ZET_METRIC_QUERY_POOL_TYPE_PERFORMANCE = 0
+    ZET_METRIC_QUERY_POOL_TYPE_EXECUTION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class zet_metric_query_pool_desc_t:
+    """Descriptor of a pool of ``count`` queries."""
+
+    type: zet_metric_query_pool_type_t
+    count: int
 
 
 class zet_metric_query_pool_handle_t(Handle):
@@ -52,7 +69,7 @@ def zetMetricQueryPoolCreate(
     hContext: ze.ze_context_handle_t,
     hDevice: ze.ze_device_handle_t,
     hMetricGroup: zet_metric_group_handle_t,
-    desc: t.zet_metric_query_pool_desc_t,
+    desc: zet_metric_query_pool_desc_t,
 ) -> zet_metric_query_pool_handle_t:
     """Create a pool of queries.
 
