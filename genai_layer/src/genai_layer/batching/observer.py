@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from genai_layer.batching.scheduler import Scheduler
 from genai_layer.errors import ConfigError, runtime_failures
 from genai_layer.observation.batching import BatchingState, ObservesBatching
-from genai_layer.observation.plans import PlansPrompts, PromptPlan
+from genai_layer.observation.plans import PlansPrompts
 from genai_layer.observation.timelines import ShowsTimelines, TaskSpan
 from genai_layer.runtime import CompiledModel
 
@@ -41,7 +41,7 @@ class PipelineObserver:
 
     def plan(
         self, tokens: int, max_prompt_len: int | None, min_response_len: int | None
-    ) -> PromptPlan | None:
+    ) -> object | None:
         """Return what would run for a prompt; see ``PlansPrompts.plan_prompt``.
 
         Returns:
