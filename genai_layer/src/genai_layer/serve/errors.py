@@ -8,6 +8,8 @@ ServeError (GenAIError)
 ├── UnknownModel      404  the server has no model of this name
 ├── UnknownRoute      404  the route does not exist, or does not have the method (405)
 ├── BodyTimeout       408  the body did not arrive in time
+├── NotLoaded         409  the model is not loaded, so there is nothing to observe
+├── NotObservable     409  the model's runtime does not show what it does
 ├── TooLarge          413  the body is too large
 ├── QueueFull         429  too many requests wait
 ├── SlowReader        503  the client reads more slowly than the model generates
@@ -104,6 +106,22 @@ class UnknownRoute(ServeError):
 
     status = 404
     type = "invalid_request_error"
+
+
+class NotLoaded(ServeError):
+    """The model is not loaded, so there is nothing to observe."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "model_not_loaded"
+
+
+class NotObservable(ServeError):
+    """The model's runtime does not show what it does."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "model_not_observable"
 
 
 class BodyTimeout(ServeError):

@@ -1,6 +1,5 @@
 """Routes for the page: ``/npu/state``, ``/npu/events`` and ``/npu/plan``.
 
-source     models of the server, as the routes need them
 schema     JSON of the routes
 timelines  tasks of a step on the device, engine by engine
 view       state of a model as JSON

@@ -9,13 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
+from genai_layer.serve.engine.text_model import ServedTextModel
+from genai_layer.serve.errors import NotLoaded, NotObservable
+from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.observe.schema import Plan, State
-from genai_layer.serve.observe.source import (
-    NotObservable,
-    ObservedModels,
-    default_name,
-    loaded,
-)
 from genai_layer.serve.observe.view import Views
 from genai_layer.serve.openai.schemas.errors import ErrorReply
 
@@ -46,7 +43,7 @@ Name = Annotated[
 Length = Annotated[int | None, Query(ge=1, le=LONGEST)]
 
 
-def router(models: ObservedModels) -> APIRouter:
+def router(models: ModelRegistry) -> APIRouter:
     """Return the routes.
 
     Args:
@@ -58,7 +55,7 @@ def router(models: ObservedModels) -> APIRouter:
     @routes.get("/state", response_model=State)
     async def state(name: Name = None) -> Response:  # pyright: ignore[reportUnusedFunction] (a route)
         """Return the state of a loaded language model."""
-        model = loaded(models, name or default_name(models))
+        model = _loaded(models, name or _default_name(models))
         return Response(await views.json(model), media_type="application/json")
 
     @routes.get(
@@ -68,8 +65,8 @@ def router(models: ObservedModels) -> APIRouter:
     )
     async def events(name: Name = None) -> StreamingResponse:  # pyright: ignore[reportUnusedFunction] (a route)
         """Stream the state as events ``state``: after each change, and every two seconds."""
-        chosen = name or default_name(models)
-        loaded(models, chosen)  # rejected before the stream begins
+        chosen = name or _default_name(models)
+        _loaded(models, chosen)  # rejected before the stream begins
         stream = _events(models, chosen, views)
         headers = {"Cache-Control": "no-store"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -82,7 +79,7 @@ def router(models: ObservedModels) -> APIRouter:
         min_response_len: Length = None,
     ) -> Plan:
         """Return what would run for a prompt of a new conversation, with these or other lengths."""
-        model = loaded(models, name or default_name(models))
+        model = _loaded(models, name or _default_name(models))
         observer = model.pipeline.get_observer()
         found = observer and observer.plan(prompt_tokens, max_prompt_len, min_response_len)
         if found is None:
@@ -96,7 +93,34 @@ def router(models: ObservedModels) -> APIRouter:
     return routes
 
 
-async def _events(models: ObservedModels, name: str, views: Views) -> AsyncIterator[str]:
+def _default_name(models: ModelRegistry) -> str:
+    """Return the name of the model to observe: the first loaded language model, else the first.
+
+    Raises:
+        NotLoaded: the server has no language model.
+    """
+    texts = [card for card in models.names() if card.kind == "text"]
+    if not texts:
+        raise NotLoaded("the server has no language model to observe; start it with one")
+    return next((card.name for card in texts if card.loaded), texts[0].name)
+
+
+def _loaded(models: ModelRegistry, name: str) -> ServedTextModel:
+    """Return a loaded language model.
+
+    Raises:
+        UnknownModel, WrongKind: see ``ModelRegistry.loaded_text``.
+        NotLoaded: the model is not loaded.
+    """
+    model = models.loaded_text(name)
+    if model is None:
+        raise NotLoaded(
+            f"model {name!r}: not loaded; send it a request, which loads it", param="model"
+        )
+    return model
+
+
+async def _events(models: ModelRegistry, name: str, views: Views) -> AsyncIterator[str]:
     """Yield the events until the model is unloaded, or the server shuts down.
 
     Between events, nothing keeps the model loaded.
@@ -108,7 +132,7 @@ async def _events(models: ObservedModels, name: str, views: Views) -> AsyncItera
         await _change(models, name, changes)
 
 
-async def _change(models: ObservedModels, name: str, changes: int) -> None:
+async def _change(models: ModelRegistry, name: str, changes: int) -> None:
     """Wait until a model changes, for two seconds at most."""
     for _ in range(_IDLE):
         await asyncio.sleep(_INTERVAL)

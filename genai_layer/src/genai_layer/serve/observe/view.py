@@ -11,6 +11,7 @@ from genai_layer.batching.observer import PipelineObserver
 from genai_layer.errors import GenAIError
 from genai_layer.observation.batching import BatchingState
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.observe.schema import (
     KVState,
     MemoryPart,
@@ -19,7 +20,6 @@ from genai_layer.serve.observe.schema import (
     State,
     StepState,
 )
-from genai_layer.serve.observe.source import ObservedModel
 from genai_layer.serve.observe.timelines import StepTime, Timelines
 
 _log = logging.getLogger(__name__)
@@ -31,9 +31,9 @@ class Views:
     """Views of loaded models; a model that is unloaded leaves none."""
 
     def __init__(self) -> None:
-        self._views = WeakKeyDictionary[ObservedModel, ModelView]()
+        self._views = WeakKeyDictionary[ServedTextModel, ModelView]()
 
-    async def json(self, model: ObservedModel) -> str:
+    async def json(self, model: ServedTextModel) -> str:
         """Return the state of a model as JSON."""
         view = self._views.get(model)
         if view is None:
@@ -51,7 +51,7 @@ class ModelView:
         self._until = 0.0
         self._json = ""
 
-    async def json(self, model: ObservedModel) -> str:
+    async def json(self, model: ServedTextModel) -> str:
         """Return the state as JSON, for all clients the same until it changes."""
         async with self._lock:
             now, changes = asyncio.get_running_loop().time(), model.changes
@@ -60,7 +60,7 @@ class ModelView:
                 self._changes, self._until = changes, now + _FRESH
             return self._json
 
-    async def _state(self, model: ObservedModel) -> State:
+    async def _state(self, model: ServedTextModel) -> State:
         observer = model.pipeline.get_observer()
         shown = None if observer is None else observer.state()
         last_step = None
@@ -104,7 +104,7 @@ def _memory(shown: BatchingState) -> list[MemoryPart]:
 
 
 def _slots(
-    shown: BatchingState, observer: PipelineObserver, model: ObservedModel
+    shown: BatchingState, observer: PipelineObserver, model: ServedTextModel
 ) -> list[SlotState]:
     """Return the places with the names of their requests."""
     numbers, names = observer.requests(), model.request_ids()
