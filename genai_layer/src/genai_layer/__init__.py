@@ -89,12 +89,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from genai_layer.asr.generation_config import ASRGenerationConfig as ASRGenerationConfig
-    from genai_layer.asr.pipeline import ASRPipeline as ASRPipeline
-    from genai_layer.asr.results import ASRDecodedResultChunk as ASRDecodedResultChunk
-    from genai_layer.asr.results import ASRDecodedResults as ASRDecodedResults
-    from genai_layer.asr.results import ASRPerfMetrics as ASRPerfMetrics
-    from genai_layer.asr.results import ASRRawPerfMetrics as ASRRawPerfMetrics
+    from genai_layer.asr import ASRDecodedResultChunk as ASRDecodedResultChunk
+    from genai_layer.asr import ASRDecodedResults as ASRDecodedResults
+    from genai_layer.asr import ASRGenerationConfig as ASRGenerationConfig
+    from genai_layer.asr import ASRPerfMetrics as ASRPerfMetrics
+    from genai_layer.asr import ASRPipeline as ASRPipeline
+    from genai_layer.asr import ASRRawPerfMetrics as ASRRawPerfMetrics
     from genai_layer.batching.pipeline import (
         ContinuousBatchingPipeline as ContinuousBatchingPipeline,
     )
@@ -142,17 +142,17 @@ if TYPE_CHECKING:
     from genai_layer.results import EncodedResults as EncodedResults
     from genai_layer.results import GenerationFinishReason as GenerationFinishReason
     from genai_layer.results import TokenizedInputs as TokenizedInputs
-    from genai_layer.scheduler.cache_eviction import AggregationMode as AggregationMode
-    from genai_layer.scheduler.cache_eviction import CacheEvictionConfig as CacheEvictionConfig
-    from genai_layer.scheduler.cache_eviction import (
+    from genai_layer.scheduler import AggregationMode as AggregationMode
+    from genai_layer.scheduler import CacheEvictionConfig as CacheEvictionConfig
+    from genai_layer.scheduler import (
         KVCrushAnchorPointMode as KVCrushAnchorPointMode,
     )
-    from genai_layer.scheduler.cache_eviction import KVCrushConfig as KVCrushConfig
-    from genai_layer.scheduler.config import SchedulerConfig as SchedulerConfig
-    from genai_layer.scheduler.sparse_attention import (
+    from genai_layer.scheduler import KVCrushConfig as KVCrushConfig
+    from genai_layer.scheduler import SchedulerConfig as SchedulerConfig
+    from genai_layer.scheduler import (
         SparseAttentionConfig as SparseAttentionConfig,
     )
-    from genai_layer.scheduler.sparse_attention import SparseAttentionMode as SparseAttentionMode
+    from genai_layer.scheduler import SparseAttentionMode as SparseAttentionMode
     from genai_layer.speculation.draft_model import draft_model as draft_model
     from genai_layer.streamers import StreamerBase as StreamerBase
     from genai_layer.streamers import StreamingStatus as StreamingStatus
@@ -183,12 +183,12 @@ _HOMES = {
     "GenerationResult": "batching.results",
     "GenerationStatus": "batching.status",
     "ChatHistory": "chat_history",
-    "ASRDecodedResultChunk": "asr.results",
-    "ASRDecodedResults": "asr.results",
-    "ASRGenerationConfig": "asr.generation_config",
-    "ASRPerfMetrics": "asr.results",
-    "ASRPipeline": "asr.pipeline",
-    "ASRRawPerfMetrics": "asr.results",
+    "ASRDecodedResultChunk": "asr",
+    "ASRDecodedResults": "asr",
+    "ASRGenerationConfig": "asr",
+    "ASRPerfMetrics": "asr",
+    "ASRPipeline": "asr",
+    "ASRRawPerfMetrics": "asr",
     "WhisperPerfMetrics": "whisper.perf_metrics",
     "WhisperRawPerfMetrics": "whisper.perf_metrics",
     "WhisperWordTiming": "whisper.results",
@@ -227,13 +227,13 @@ _HOMES = {
     "EncodedResults": "results",
     "GenerationFinishReason": "results",
     "TokenizedInputs": "results",
-    "AggregationMode": "scheduler.cache_eviction",
-    "CacheEvictionConfig": "scheduler.cache_eviction",
-    "KVCrushAnchorPointMode": "scheduler.cache_eviction",
-    "KVCrushConfig": "scheduler.cache_eviction",
-    "SchedulerConfig": "scheduler.config",
-    "SparseAttentionConfig": "scheduler.sparse_attention",
-    "SparseAttentionMode": "scheduler.sparse_attention",
+    "AggregationMode": "scheduler",
+    "CacheEvictionConfig": "scheduler",
+    "KVCrushAnchorPointMode": "scheduler",
+    "KVCrushConfig": "scheduler",
+    "SchedulerConfig": "scheduler",
+    "SparseAttentionConfig": "scheduler",
+    "SparseAttentionMode": "scheduler",
     "draft_model": "speculation.draft_model",
     "StreamerBase": "streamers",
     "StreamingStatus": "streamers",

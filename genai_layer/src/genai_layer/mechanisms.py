@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from genai_layer.errors import PropertyError
-from genai_layer.scheduler.config import SchedulerConfig
+from genai_layer.scheduler import SchedulerConfig
 
 
 def take_mechanisms(properties: dict[str, Any], device: str) -> None:

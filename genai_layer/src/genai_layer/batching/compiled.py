@@ -22,7 +22,7 @@ from genai_layer.npu import (
 from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties
 from genai_layer.runtime import CompiledModel, Core
-from genai_layer.scheduler.config import SchedulerConfig
+from genai_layer.scheduler import SchedulerConfig
 
 MOST_SLOTS = 8
 """Most sequences that run at a time on NPU. Each has the memory of a whole conversation, and

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from genai_layer.errors import PropertyError
 from genai_layer.properties import read_properties
-from genai_layer.scheduler.config import SchedulerConfig
+from genai_layer.scheduler import SchedulerConfig
 from genai_layer.speculation.request import Speculation
 from genai_layer.tokenizer import Tokenizer
 

@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from genai_layer.batching.scheduler import Scheduler
 from genai_layer.errors import ConfigError, runtime_failures
-from genai_layer.observation.batching import BatchingState, ObservesBatching
-from genai_layer.observation.plans import PlansPrompts
-from genai_layer.observation.timelines import ShowsTimelines, TaskSpan
+from genai_layer.observation import (
+    BatchingState,
+    ObservesBatching,
+    PlansPrompts,
+    ShowsTimelines,
+    TaskSpan,
+)
 from genai_layer.runtime import CompiledModel
 
 

@@ -42,11 +42,11 @@ from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.npu import imports_blob
-from genai_layer.observation.batching import ObservesBatching
+from genai_layer.observation import ObservesBatching
 from genai_layer.parsers.results import begin_parsing
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
-from genai_layer.scheduler.config import SchedulerConfig
+from genai_layer.scheduler import SchedulerConfig
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.draft_model import Place
 from genai_layer.started_chat import KeepsChat, with_turn

@@ -25,7 +25,7 @@ from genai_layer.errors import PromptError, runtime_failures
 from genai_layer.files import is_file
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Array, Core
-from genai_layer.scheduler.config import SchedulerConfig
+from genai_layer.scheduler import SchedulerConfig
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.model_source import ModelsInFolder

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from genai_layer.observation.timelines import TaskSpan
+from genai_layer.observation import TaskSpan
 from genai_layer.serve.observe.schema import EngineSpan, EngineTime
 
 MOST_SPANS = 200

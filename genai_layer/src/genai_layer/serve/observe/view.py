@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from genai_layer.batching.observer import PipelineObserver
 from genai_layer.errors import GenAIError
-from genai_layer.observation.batching import BatchingState
+from genai_layer.observation import BatchingState
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.observe.schema import (

@@ -1,1 +1,0 @@
-"""Speech recognition with the names of openvino_genai's ASRPipeline, over WhisperPipeline."""

@@ -1,1 +1,0 @@
-"""Settings of openvino_genai's scheduler; most of them have no counterpart here."""
