@@ -74,4 +74,4 @@ def test_a_pipeline_cannot_be_copied(speaks, act) -> None:
 def test_a_star_import_has_all_public_names() -> None:
     names: dict[str, object] = {}
     exec("from genai_layer import *", names)
-    assert {*genai_layer._HOMES} == {*genai_layer.__all__} <= {*names}
+    assert {*genai_layer._HOMES, "get_version"} == {*genai_layer.__all__} <= {*names}

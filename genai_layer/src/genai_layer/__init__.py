@@ -11,83 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ASRDecodedResultChunk",
-    "ASRDecodedResults",
-    "ASRGenerationConfig",
-    "ASRPerfMetrics",
-    "ASRPipeline",
-    "ASRRawPerfMetrics",
-    "Adapter",
-    "AdapterConfig",
-    "AdapterError",
-    "AggregationMode",
-    "BusyError",
-    "CacheEvictionConfig",
-    "ChatHistory",
-    "ConfigError",
-    "ContinuousBatchingPipeline",
-    "DecodedResults",
-    "DeepSeekR1ReasoningIncrementalParser",
-    "DeepSeekR1ReasoningParser",
-    "EmbedResult",
-    "EmbeddingPipeline",
-    "EncodedResults",
-    "GenAIError",
-    "GenerationConfig",
-    "GenerationFinishReason",
-    "GenerationResult",
-    "GenerationStatus",
-    "IncrementalParser",
-    "KVCrushAnchorPointMode",
-    "KVCrushConfig",
-    "LLMPipeline",
-    "Llama3JsonToolParser",
-    "Llama3PythonicToolParser",
-    "ModelError",
-    "ParseError",
-    "Parser",
-    "PerfMetrics",
-    "Phi4ReasoningIncrementalParser",
-    "Phi4ReasoningParser",
-    "PromptError",
-    "PropertyError",
-    "RawPerfMetrics",
-    "ReasoningIncrementalParser",
-    "ReasoningParser",
-    "RuntimeFailure",
-    "SchedulerConfig",
-    "SparseAttentionConfig",
-    "SparseAttentionMode",
-    "StopCriteria",
-    "StreamerBase",
-    "StreamingStatus",
-    "StructuralTagItem",
-    "StructuralTagsConfig",
-    "StructuredOutputConfig",
-    "TemplateError",
-    "Tensor",
-    "TextEmbeddingPipeline",
-    "TextParserStreamer",
-    "TextRerankPipeline",
-    "TextStreamer",
-    "TokenizedInputs",
-    "Tokenizer",
-    "VLLMParserWrapper",
-    "VLMDecodedResults",
-    "VLMPipeline",
-    "VideoMetadata",
-    "WhisperDecodedResultChunk",
-    "WhisperDecodedResults",
-    "WhisperGenerationConfig",
-    "WhisperPerfMetrics",
-    "WhisperPipeline",
-    "WhisperRawPerfMetrics",
-    "WhisperWordTiming",
-    "draft_model",
-    "get_version",
-]
-
 if TYPE_CHECKING:
     from genai_layer.asr import ASRDecodedResultChunk as ASRDecodedResultChunk
     from genai_layer.asr import ASRDecodedResults as ASRDecodedResults
@@ -164,7 +87,6 @@ if TYPE_CHECKING:
     from genai_layer.texts.embedding import TextEmbeddingPipeline as TextEmbeddingPipeline
     from genai_layer.texts.rerank import TextRerankPipeline as TextRerankPipeline
     from genai_layer.tokenizer import Tokenizer as Tokenizer
-    from genai_layer.version import get_version as get_version
     from genai_layer.vision.pipeline import VLMPipeline as VLMPipeline
     from genai_layer.vision.results import VLMDecodedResults as VLMDecodedResults
     from genai_layer.vision.video import VideoMetadata as VideoMetadata
@@ -245,7 +167,6 @@ _HOMES = {
     "TextEmbeddingPipeline": "texts.embedding",
     "TextRerankPipeline": "texts.rerank",
     "Tokenizer": "tokenizer",
-    "get_version": "version",
     "VLMDecodedResults": "vision.results",
     "VLMPipeline": "vision.pipeline",
     "VideoMetadata": "vision.video",
@@ -255,6 +176,13 @@ _HOMES = {
     "WhisperDecodedResults": "whisper.results",
 }
 """Modules of the public names, imported at first use so that a tool starts fast."""
+
+__all__ = [*_HOMES, "get_version"]  # pyright: ignore[reportUnsupportedDunderAll] (the table has the names)
+
+
+def get_version() -> str:
+    """Return the version of genai_layer."""
+    return __version__
 
 
 def __getattr__(name: str) -> Any:

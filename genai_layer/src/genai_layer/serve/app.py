@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
+from genai_layer import __version__
 from genai_layer.errors import GenAIError
 from genai_layer.serve import health, observe, openai, page
 from genai_layer.serve.auth import ApiKey
@@ -21,7 +22,6 @@ from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.description import describe
 from genai_layer.serve.openai.rejections import rejection
 from genai_layer.serve.responses import error_response
-from genai_layer.version import get_version
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def create_app(
         api_key: key that requests must have; None for none.
         cors_origins: origins whose pages may send requests; "*" for all.
     """
-    app = FastAPI(title="npu-serve", version=get_version(), docs_url=None, redoc_url=None)
+    app = FastAPI(title="npu-serve", version=__version__, docs_url=None, redoc_url=None)
     app.include_router(health.router(models, commons.metrics))
     app.include_router(openai.router(models, commons.limits))
     app.include_router(observe.router(models))
