@@ -225,10 +225,10 @@ def test_metrics_of_growing_caches_are_equal(pipes) -> None:
 
 
 def test_classes_have_all_public_members() -> None:
-    from genai_layer.batching.handle import GenerationHandle
-    from genai_layer.batching.metrics import PipelineMetrics
     from genai_layer.batching.outputs import GenerationOutput
+    from genai_layer.batching.request import GenerationHandle
     from genai_layer.batching.results import EncodedGenerationResult
+    from genai_layer.batching.scheduler import PipelineMetrics
 
     for own in (
         *(GenerationHandle, PipelineMetrics, GenerationOutput, EncodedGenerationResult),

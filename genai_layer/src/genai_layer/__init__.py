@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from genai_layer.batching.pipeline import (
         ContinuousBatchingPipeline as ContinuousBatchingPipeline,
     )
+    from genai_layer.batching.request import GenerationStatus as GenerationStatus
     from genai_layer.batching.results import GenerationResult as GenerationResult
-    from genai_layer.batching.status import GenerationStatus as GenerationStatus
     from genai_layer.chat_history import ChatHistory as ChatHistory
     from genai_layer.embedding.pipeline import EmbeddingPipeline as EmbeddingPipeline
     from genai_layer.embedding.result import EmbedResult as EmbedResult
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ContinuousBatchingPipeline": "batching.pipeline",
     "GenerationResult": "batching.results",
-    "GenerationStatus": "batching.status",
+    "GenerationStatus": "batching.request",
     "ChatHistory": "chat_history",
     "ASRDecodedResultChunk": "asr",
     "ASRDecodedResults": "asr",

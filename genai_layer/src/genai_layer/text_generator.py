@@ -23,8 +23,8 @@ from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt_limits import limits_of
 from genai_layer.runtime import AnyModel, Core, InferRequest
 from genai_layer.sinks import Streamer, sink_of_one_text
-from genai_layer.speculation.assistants import Assistant
 from genai_layer.speculation.perf_metrics import metrics_of_models
+from genai_layer.speculation.request import Assistant
 from genai_layer.tokenizer import Tokenizer
 
 

@@ -15,7 +15,7 @@ from genai_layer import (
     LLMPipeline,
     StructuredOutputConfig,
 )
-from genai_layer.batching.handle import GenerationHandle
+from genai_layer.batching.request import GenerationHandle
 
 METHODS: list[dict[str, Any]] = [
     {},

@@ -14,7 +14,7 @@ from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
 from genai_layer.decoding.task import Drafter, Sink, Task
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
-from genai_layer.sampling.constraint import Constraint
+from genai_layer.sampling.processors import Constraint
 from genai_layer.sinks import NoSink
 from genai_layer.testing.memory_runtime import MemoryRequest
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genai_layer import GenerationFinishReason as Reason
-from genai_layer.decoding.repeated_ngrams import repeating_tokens
+from genai_layer.decoding.beams import repeating_tokens
 from genai_layer.testing.memory_runtime import MemoryRequest
 
 GREEDY_TRAP = np.log(

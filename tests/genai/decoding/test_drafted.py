@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genai_layer import RawPerfMetrics
-from genai_layer.decoding.candidate_count import CandidateCount
-from genai_layer.decoding.draft_model_drafter import DraftModelDrafter
+from genai_layer.decoding.drafters import CandidateCount, DraftModelDrafter, PromptLookup, following
 from genai_layer.decoding.language_model import LanguageModel
-from genai_layer.decoding.prompt_lookup import PromptLookup, following
 from genai_layer.decoding.task import Drafter
 from genai_layer.generation_config import UNSET
 from genai_layer.streamers import StreamingStatus

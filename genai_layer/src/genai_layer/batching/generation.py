@@ -8,10 +8,8 @@ from contextlib import contextmanager
 
 from genai_layer.abilities import Conversation
 from genai_layer.batching.outputs import GrowingText, complete_outputs
-from genai_layer.batching.places import Places
-from genai_layer.batching.request import Request
-from genai_layer.batching.slot_request import SlotRequest
-from genai_layer.batching.status import GenerationStatus, status_of
+from genai_layer.batching.places import Places, SlotRequest
+from genai_layer.batching.request import GenerationStatus, Request, status_of
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import start
 from genai_layer.decoding.reads import Read

@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from genai_layer.batching.compiled import BatchedModel
-from genai_layer.batching.generate_call import PromptIds, ids_of
-from genai_layer.batching.media import Media
+from genai_layer.batching.generate_call import Media, PromptIds, ids_of
 from genai_layer.batching.prompts import Prepared, Prompt, Prompts
 from genai_layer.batching.request import Request
 from genai_layer.chat_history import ChatHistory
@@ -19,7 +18,7 @@ from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.sinks import NoSink
-from genai_layer.speculation.assistants import Assistant
+from genai_layer.speculation.request import Assistant
 from genai_layer.tokenizer import Tokenizer
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.results import GenerationFinishReason
-from genai_layer.sampling.alternatives import Alternatives
+from genai_layer.sampling.candidates import Alternatives
 
 
 @dataclass(slots=True)

@@ -20,11 +20,10 @@ from genai_layer.batching.generate_call import (
     read_call,
     read_request,
 )
-from genai_layer.batching.handle import GenerationHandle
-from genai_layer.batching.metrics import PipelineMetrics
 from genai_layer.batching.new_requests import NewRequests
 from genai_layer.batching.observer import PipelineObserver
 from genai_layer.batching.prompts import Prompts, TokenPrompts
+from genai_layer.batching.request import GenerationHandle, GenerationStatus
 from genai_layer.batching.results import (
     EncodedGenerationResult,
     GenerationResult,
@@ -32,8 +31,7 @@ from genai_layer.batching.results import (
     encoded_result,
     visual_result,
 )
-from genai_layer.batching.scheduler import Scheduler
-from genai_layer.batching.status import GenerationStatus
+from genai_layer.batching.scheduler import PipelineMetrics, Scheduler
 from genai_layer.batching.vision import has_vision, open_vision
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from genai_layer.batching.media import Media
+from genai_layer.batching.generate_call import Media
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
 from genai_layer.decoding.stopwatch import Stopwatch

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from genai_layer.batching.request import Request
-from genai_layer.batching.status import GenerationStatus
+from genai_layer.batching.request import GenerationStatus, Request
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import GenerationFinishReason
 from genai_layer.speculation.perf_metrics import SDPerModelsPerfMetrics

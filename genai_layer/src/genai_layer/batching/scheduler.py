@@ -1,7 +1,10 @@
-"""Choice of the requests that run: first come, first served.
+"""Choice of the requests that run: first come, first served; their numbers, and full caches.
 
 A request runs when the places for its sequences are free; one that needs more than all places runs
 alone. Any thread may add requests; one thread at a time runs steps.
+
+Source: openvino_genai.PipelineMetrics, docs/reference/genai.md#continuous-batching. Ours: the cache
+usage is that of the fullest request, because each has a cache of its own.
 """
 
 from __future__ import annotations
@@ -9,13 +12,64 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from genai_layer.batching.generation import Generation
-from genai_layer.batching.metrics import PipelineMetrics, Usage
 from genai_layer.batching.places import Places
-from genai_layer.batching.request import Request
-from genai_layer.batching.status import GenerationStatus
+from genai_layer.batching.request import GenerationStatus, Request
 from genai_layer.errors import ConfigError
+
+_WINDOW = 1000
+"""Steps of the running average."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineMetrics:
+    """Numbers of the last step, and of the steps before."""
+
+    requests: int = 0
+    """Requests that waited or ran."""
+    scheduled_requests: int = 0
+    """Requests that ran."""
+    cache_usage: float = 0.0
+    """Percentage of the fullest request's cache that was used; 100 for caches that grow."""
+    max_cache_usage: float = 0.0
+    """Largest cache_usage since the last call of ``generate``."""
+    avg_cache_usage: float = 0.0
+    """Mean of the last 1000 cache_usage since the last call of ``generate``."""
+    cache_size_in_bytes: int = 0
+    """Always 0: runtimes do not report it."""
+    kv_cache_size_in_bytes: int = 0
+    """Always 0: runtimes do not report it."""
+    la_peak_pool_blocks: int = 0
+    """Always 0: there are no blocks of linear attention."""
+
+
+class Usage:
+    """Metrics of the last step."""
+
+    def __init__(self) -> None:
+        self._usages = deque[float](maxlen=_WINDOW)
+        self._highest = 0.0
+        self.last = PipelineMetrics()
+
+    def reset(self) -> None:
+        """Forget the steps before."""
+        self._usages.clear()
+        self._highest = 0.0
+
+    def note(self, requests: int, scheduled: int, usage: float) -> None:
+        """Note a step.
+
+        Args:
+            requests: number of requests that wait or run.
+            scheduled: number of requests that run.
+            usage: percentage of the fullest cache that is used.
+        """
+        self._usages.append(usage)
+        self._highest = max(self._highest, usage)
+        average = sum(self._usages) / len(self._usages)
+        self.last = PipelineMetrics(requests, scheduled, usage, self._highest, average)
 
 
 class Scheduler:

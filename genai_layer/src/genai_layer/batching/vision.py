@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.batching.compiled import MOST_SLOTS, BatchedModel
-from genai_layer.batching.media import Media
+from genai_layer.batching.generate_call import Media
 from genai_layer.batching.places import Places
 from genai_layer.batching.prompts import Prepared, Prompt
 from genai_layer.chat_history import ChatHistory

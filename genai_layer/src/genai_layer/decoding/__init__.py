@@ -7,8 +7,7 @@ reads               decoding in steps: tokens to read, for their logits
 one_sequence        greedy decoding or sampling of one text; the module to read first
 several_sequences   several texts, sampled side by side
 drafted             one text with candidates for its next tokens, which are verified together
-draft_model_drafter, prompt_lookup, candidate_count
-                    the candidates, and their number
+drafters            the candidates, and their number
 beams               search for the likeliest texts
 methods             choice among these
 stopwatch           measured times

@@ -8,19 +8,98 @@ Source: docs/reference/genai.md#beam-search. Ours: stop tokens are excluded befo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 import numpy.typing as npt
 
-from genai_layer.decoding.beam_group import Beam, BeamGroup
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
 from genai_layer.decoding.reads import Decoding, Read
-from genai_layer.decoding.repeated_ngrams import repeating_tokens
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Task
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.generation_fields import StopCriteria
 from genai_layer.results import GenerationFinishReason
 from genai_layer.sampling.candidates import ordered_sums
 from genai_layer.sampling.processors import Logits
+
+
+def repeating_tokens(ids: Sequence[int], size: int) -> npt.NDArray[np.int64]:
+    """Return the tokens that would complete a run of ``size`` tokens that the ids already have.
+
+    Args:
+        ids: prompt and text.
+        size: length of a run, at least 1.
+    """
+    text = np.array(ids, np.int64)
+    if len(text) < max(size, 2):
+        return np.empty(0, np.int64)
+    runs = np.lib.stride_tricks.sliding_window_view(text, size)
+    same = (runs[:, :-1] == text[len(text) - size + 1 :]).all(axis=1)
+    return runs[same, -1]
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """Text that may still grow."""
+
+    sequence: GeneratedSequence
+    score: np.float32
+    """Sum of the log-probabilities."""
+    row: int
+    """Row of the last inference that it continues."""
+
+    def rated(self, length: int, penalty: float) -> float:
+        """Return the score of a text of a length: divided by length ** penalty."""
+        return float(self.score / np.float32(length) ** np.float32(penalty)) if length else np.nan
+
+
+@dataclass(slots=True)
+class BeamGroup:
+    """Beams that are searched together, and their completed texts."""
+
+    size: int
+    config: GenerationConfig
+    beams: list[Beam]
+    """Growing texts, the likeliest first."""
+    completed: list[tuple[float, GeneratedSequence]] = field(
+        default_factory=list[tuple[float, GeneratedSequence]]
+    )
+    """The best completed texts, at most ``size``, the best first."""
+    done: bool = False
+
+    def complete(self, beam: Beam, length: int) -> None:
+        """Add a complete text, in place of the worst if it is better.
+
+        Args:
+            beam: the text, with its score.
+            length: number of tokens that rates it.
+        """
+        penalty = self.config.length_penalty
+        beam.sequence.score = beam.rated(len(beam.sequence.tokens), penalty)
+        self.completed.append((beam.rated(length, penalty), beam.sequence))
+        self.completed.sort(key=lambda each: -each[0])
+        del self.completed[self.size :]
+
+    def check_done(self, longest: int) -> None:
+        """Mark the group as done if no beam can beat its completed texts.
+
+        Args:
+            longest: maximum number of tokens.
+        """
+        if len(self.completed) < self.size:
+            return
+        criteria, best = self.config.stop_criteria, self.beams[0]
+        if criteria is StopCriteria.EARLY:
+            self.done = True
+            return
+        penalty, length = self.config.length_penalty, len(best.sequence.tokens)
+        if criteria is StopCriteria.NEVER and penalty > 0:
+            length = longest
+        self.done = self.completed[-1][0] >= best.rated(length, penalty)
+
 
 _Scores = npt.NDArray[np.float32]
 

@@ -11,7 +11,7 @@ from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.detokenizer import Detokenizer, StopStrings
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import GenerationFinishReason
-from genai_layer.sampling.alternatives import Alternatives
+from genai_layer.sampling.candidates import Alternatives
 from genai_layer.streamers import StreamingStatus
 
 _REASONS = {

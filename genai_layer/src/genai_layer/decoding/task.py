@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from genai_layer.decoding.candidate_count import CandidateCount
+from genai_layer.decoding.drafters import CandidateCount
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.stopwatch import TokenTimes
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
-from genai_layer.sampling.constraint import Constraint
+from genai_layer.sampling.processors import Constraint
 from genai_layer.sampling.sampler import Sampler
 from genai_layer.streamers import StreamingStatus
 

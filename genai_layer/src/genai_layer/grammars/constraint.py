@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GrammarConstraint:
-    """Tokens that continue a text of a grammar; satisfies ``sampling.constraint.Constraint``.
+    """Tokens that continue a text of a grammar; satisfies ``sampling.processors.Constraint``.
 
     A stop token is allowed when the grammar may end. After it, nothing is constrained (ignore_eos).
 

@@ -1,5 +1,5 @@
 """Sampling: from logits to the next token.
 
-``processors`` change logits, ``candidates`` filter them, ``draw`` chooses; ``sampler``, the module
-to read first, orders these steps.
+``processors`` change logits, ``candidates`` filters them and draws; ``sampler``, the module to read
+first, orders these steps.
 """

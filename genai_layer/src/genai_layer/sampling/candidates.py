@@ -1,4 +1,4 @@
-"""Candidates of a draw: top-k, softmax, min-p and top-p.
+"""Candidates of a draw: top-k, softmax, min-p and top-p; the draw; the likeliest tokens beside it.
 
 Source: formulas and order of openvino_genai, docs/reference/genai.md#sampling. Sums are f32 from
 the first element to the last, as there, so that a seed draws the same tokens.
@@ -64,3 +64,56 @@ def top_p(candidates: Candidates, mass: float) -> Candidates:
 def ordered_sums(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Return the running sums, each rounded to f32."""
     return np.cumsum(values, dtype=np.float32)
+
+
+_WORDS = np.float32(1 << 32)
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+
+
+class Draw:
+    """Seeded draws by inverse transform; equal seeds draw equal tokens.
+
+    Args:
+        seed: its low 32 bits count.
+
+    Source: one 32-bit output of mt19937 per draw; docs/reference/genai.md#sampling,
+    docs/reference/genai.md#sampling-examples.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._twister = np.random.RandomState(seed % (1 << 32))
+
+    def __call__(self, candidates: Candidates) -> tuple[int, float]:
+        """Draw a candidate; weights that filters left below a sum of 1 are scaled.
+
+        Returns:
+            The token, and its log-probability among the candidates.
+        """
+        word = int.from_bytes(self._twister.bytes(4), "little")
+        share = min(np.float32(word) / _WORDS, _BELOW_ONE)
+        sums = ordered_sums(candidates.values)
+        total = sums[-1]
+        place = int(np.count_nonzero(sums <= total * share))
+        if place == len(sums):  # by rounding; a filtered token, of weight 0, is never drawn
+            place = int(np.flatnonzero(candidates.values)[-1])
+        weight = candidates.values[place]
+        return int(candidates.ids[place]), float(np.log(weight) - np.log(total))
+
+
+Alternatives = tuple[tuple[int, float], ...]
+"""Ids and their log-probabilities, the likeliest first."""
+
+
+def likeliest(logits: Logits, log_sum: float, count: int) -> Alternatives:
+    """Return the ``count`` likeliest tokens; of equal ones, the smaller id first.
+
+    Args:
+        logits: f32 [vocabulary], of the model, without penalties and temperature.
+        log_sum: logarithm of the sum of their powers.
+        count: at least 1.
+    """
+    count = min(count, len(logits))
+    least = np.partition(logits, -count)[-count]
+    ids = np.flatnonzero(logits >= least)
+    best = ids[np.argsort(-logits[ids], kind="stable")][:count]
+    return tuple((int(token), float(logits[token] - log_sum)) for token in best)

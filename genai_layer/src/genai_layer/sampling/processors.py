@@ -1,4 +1,4 @@
-"""Logit processors: penalties and forbidden stop tokens.
+"""Logit processors: penalties, forbidden stop tokens, and the interface of a constraint.
 
 Source: order and formulas of openvino_genai, docs/reference/genai.md#sampling.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -85,3 +85,23 @@ def _lowered(
     penalised = logits.copy()
     penalised[ids] -= np.where(logits[ids] >= 0, amount, -amount).astype(np.float32)
     return penalised
+
+
+class Constraint(Protocol):
+    """Constraint of one text; it learns every chosen token."""
+
+    def prepare(self) -> None:
+        """Compute the mask of the next token, while the device computes its logits."""
+        ...
+
+    def process(self, logits: Logits) -> Logits:
+        """Return new logits, -inf for forbidden tokens."""
+        ...
+
+    def advance(self, token: int) -> None:
+        """Continue the text with a token."""
+        ...
+
+    def fork(self) -> Self:
+        """Return an independent constraint of an equal text."""
+        ...

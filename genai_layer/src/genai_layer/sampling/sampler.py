@@ -13,11 +13,18 @@ from typing import Self
 import numpy as np
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.sampling.alternatives import Alternatives, likeliest
-from genai_layer.sampling.candidates import Candidates, min_p, softmax, top_k, top_p
-from genai_layer.sampling.constraint import Constraint
-from genai_layer.sampling.draw import Draw
+from genai_layer.sampling.candidates import (
+    Alternatives,
+    Candidates,
+    Draw,
+    likeliest,
+    min_p,
+    softmax,
+    top_k,
+    top_p,
+)
 from genai_layer.sampling.processors import (
+    Constraint,
     Logits,
     Processor,
     TokenHistory,

@@ -1,7 +1,6 @@
 """Speculative decoding: candidates for the next tokens, which the model verifies in one inference.
 
-request       the draft model or prompt lookup that a pipeline is created with
-assistants    sources of candidates of a pipeline
+request       the draft model or prompt lookup of a pipeline, which makes drafters
 draft_model   opening of a draft model
 perf_metrics  times of both models, accepted candidates
 

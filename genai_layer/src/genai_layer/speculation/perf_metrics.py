@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from genai_layer.decoding.draft_model_drafter import DraftModelDrafter
+from genai_layer.decoding.drafters import DraftModelDrafter
 from genai_layer.decoding.task import Drafter
 from genai_layer.perf_metrics import MeanStdPair, PerfMetrics, RawPerfMetrics
 

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import GenerationFinishReason
-from genai_layer.sampling.alternatives import Alternatives
+from genai_layer.sampling.candidates import Alternatives
 from genai_layer.tokenizer import Tokenizer
 
 Kind = Literal["text", "embedding", "rerank"]

@@ -6,9 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from genai_layer.batching.handle import GenerationHandle
 from genai_layer.batching.outputs import GenerationOutput, Outputs
-from genai_layer.batching.status import GenerationStatus
+from genai_layer.batching.request import GenerationHandle, GenerationStatus
 from genai_layer.results import GenerationFinishReason
 from genai_layer.serve.engine.contract import Chunk
 from genai_layer.serve.engine.times import RequestTimes

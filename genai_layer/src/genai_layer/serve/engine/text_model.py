@@ -7,8 +7,8 @@ import itertools
 import time
 from collections.abc import Mapping
 
-from genai_layer.batching.handle import GenerationHandle
 from genai_layer.batching.pipeline import ContinuousBatchingPipeline
+from genai_layer.batching.request import GenerationHandle
 from genai_layer.errors import PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import PerfMetrics

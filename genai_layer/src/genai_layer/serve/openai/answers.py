@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from genai_layer.results import GenerationFinishReason
-from genai_layer.sampling.alternatives import Alternatives
+from genai_layer.sampling.candidates import Alternatives
 from genai_layer.serve.engine.contract import Chunk
 from genai_layer.serve.openai.choices import Choices
 from genai_layer.serve.openai.tools.call import Call

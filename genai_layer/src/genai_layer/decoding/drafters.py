@@ -1,4 +1,10 @@
-"""Drafter that runs a second, smaller language model."""
+"""Drafters of candidates for the next tokens, and the number of candidates of each step.
+
+Prompt lookup: the last tokens are searched in the earlier ones, and what follows is a candidate.
+A draft model: a second, smaller language model is run.
+
+Source: docs/reference/genai.md#prompt-lookup.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,85 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from genai_layer.decoding.candidate_count import CandidateCount
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.sampling.processors import Logits
+
+
+class CandidateCount:
+    """Number of candidates to draft next.
+
+    Args:
+        first: the first number.
+        most: the largest number.
+        adapts: whether the number follows the accepted ones: it grows by 2 if all were, else it
+            shrinks by 1 (docs/reference/genai.md#speculative-decoding).
+    """
+
+    def __init__(self, first: int, most: int, adapts: bool = False) -> None:
+        self.value = min(first, most)
+        """Candidates of the next step, 0 only if no step may have any."""
+        self.drafted = 0
+        """Candidates so far."""
+        self.accepted = 0
+        """Accepted candidates so far."""
+        self._most = most
+        self._adapts = adapts
+
+    def note(self, drafted: int, accepted: int) -> None:
+        """Count a step's candidates."""
+        self.drafted += drafted
+        self.accepted += accepted
+        if not self._adapts or not drafted:
+            return
+        grown = accepted >= self.value
+        self.value = min(self.value + 2, self._most) if grown else max(self.value - 1, 1)
+
+
+class PromptLookup:
+    """Drafter from the prompt and the text so far.
+
+    Args:
+        longest: maximum number of last tokens that are searched.
+        count: number of candidates.
+    """
+
+    def __init__(self, longest: int, count: CandidateCount) -> None:
+        self._longest = longest
+        self.count = count
+
+    def begin(self) -> None:
+        """Do nothing: all tokens are given each time."""
+
+    def draft(self, tokens: Sequence[int], most: int) -> list[int]:
+        """Return the tokens after the first place of the longest run that ends the text."""
+        begin = following(tokens, self._longest)
+        return list(tokens[begin : begin + min(self.count.value, most)])
+
+    def finish(self) -> None:
+        """Do nothing: there are no inferences."""
+
+
+def following(tokens: Sequence[int], longest: int) -> int:
+    """Return the place after the first earlier occurrence of the last tokens.
+
+    Args:
+        tokens: the text.
+        longest: maximum number of last tokens; half of the text if it is shorter.
+
+    Returns:
+        The place; the length of the text if even the last token occurs only there.
+    """
+    text, total = list(tokens), len(tokens)
+    if longest >= total:
+        longest = total // 2
+    for size in range(longest, 0, -1):
+        run, begin = text[total - size :], -1
+        while run[0] in text[begin + 1 : total - size]:
+            begin = text.index(run[0], begin + 1)
+            if text[begin : begin + size] == run:
+                return begin + size
+    return total
 
 
 class DraftModelDrafter:
