@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from genai_layer.tokenizer import Tokenizer as Tokenizer
     from genai_layer.vision.pipeline import VLMPipeline as VLMPipeline
     from genai_layer.vision.results import VLMDecodedResults as VLMDecodedResults
-    from genai_layer.vision.video import VideoMetadata as VideoMetadata
+    from genai_layer.vision.visuals import VideoMetadata as VideoMetadata
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
     )
@@ -169,7 +169,7 @@ _HOMES = {
     "Tokenizer": "tokenizer",
     "VLMDecodedResults": "vision.results",
     "VLMPipeline": "vision.pipeline",
-    "VideoMetadata": "vision.video",
+    "VideoMetadata": "vision.visuals",
     "WhisperGenerationConfig": "whisper.generation_config",
     "WhisperPipeline": "whisper.pipeline",
     "WhisperDecodedResultChunk": "whisper.results",

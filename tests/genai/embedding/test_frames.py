@@ -9,8 +9,8 @@ import pytest
 
 from genai_layer.embedding.frames import Sampling, frames_to_take, read_sampling, seconds_of
 from genai_layer.errors import ModelError, PromptError
-from genai_layer.vision.settings import Settings
-from genai_layer.vision.video import VideoMetadata
+from genai_layer.vision.folder import Settings
+from genai_layer.vision.visuals import VideoMetadata
 
 TWO_A_SECOND = Sampling(active=True, fps=2.0, count=0, least=4, most=768)
 

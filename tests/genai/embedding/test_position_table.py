@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genai_layer.embedding.position_table import PositionTable
+from genai_layer.embedding.encoder import PositionTable
 from genai_layer.vision.patches import Grid
 
 SIDE = 5

@@ -12,8 +12,8 @@ import pytest
 from genai_layer import ModelError, PromptError, Tokenizer
 from genai_layer.embedding.encoder import EncodedGroup
 from genai_layer.embedding.prompts import EmbeddingPrompts, Visual
-from genai_layer.vision.kinds import IMAGE, VIDEO, Kind
 from genai_layer.vision.patches import Grid
+from genai_layer.vision.prompt_tags import IMAGE, VIDEO, Kind
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 START, END = "<|vision_start|>", "<|vision_end|>"

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from genai_layer import GenerationConfig, Tensor, Tokenizer
-from genai_layer.vision.arguments import read_arguments
-from genai_layer.vision.model_source import ModelsInFolder, ModelsInMemory
+from genai_layer.vision.model_source import ModelsInFolder, ModelsInMemory, read_arguments
 
 MODELS = {"language": ("<net/>", Tensor(np.zeros(8, np.uint8)))}
 

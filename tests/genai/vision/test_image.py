@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from genai_layer import PromptError, Tensor
-from genai_layer.vision.image import read_images
+from genai_layer.vision.visuals import read_images
 
 
 def pixels(*shape: int) -> np.ndarray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from genai_layer.vision.embedded_prompt import positions_of
 from genai_layer.vision.patches import Grid
-from genai_layer.vision.positions import positions_of
 
 PAD = 9
 

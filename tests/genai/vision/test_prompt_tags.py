@@ -6,8 +6,7 @@ import pytest
 
 from genai_layer import PromptError
 from genai_layer.chat_prompt import ChatPrompt
-from genai_layer.vision.kinds import IMAGE, VIDEO
-from genai_layer.vision.prompt_tags import fill_places, mark_places
+from genai_layer.vision.prompt_tags import IMAGE, VIDEO, fill_places, mark_places
 
 OWN = "<|vision_start|><|image_pad|><|vision_end|>"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from genai_layer import PromptError
-from genai_layer.vision.resize import fitted_size, resize
+from genai_layer.vision.patches import fitted_size, resize
 
 LIMITS = {"factor": 28, "min_pixels": 56 * 56, "max_pixels": 28 * 28 * 36}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from genai_layer import PromptError, Tensor, VideoMetadata
-from genai_layer.vision.video import read_videos
+from genai_layer.vision.visuals import read_videos
 
 FILM = np.arange(4, dtype=np.uint8).reshape(4, 1, 1, 1) * np.ones((1, 2, 3, 3), np.uint8)
 

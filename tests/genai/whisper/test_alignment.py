@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from genai_layer.whisper.alignment import first_frames, warp
+from genai_layer.whisper.words import first_frames, warp
 
 
 def cheapest(costs: np.ndarray) -> float:

@@ -12,7 +12,7 @@ import pytest
 from tests.oracle.real_npuw import EXACT
 from tests.oracle.vision.both_pipelines import ours, theirs
 
-from genai_layer.vision.perf_metrics import VLMPerfMetrics, VLMRawPerfMetrics
+from genai_layer.vision.results import VLMPerfMetrics, VLMRawPerfMetrics
 
 pytestmark = pytest.mark.oracle
 

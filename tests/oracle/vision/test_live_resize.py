@@ -10,7 +10,7 @@ import openvino.opset13 as op
 import pytest
 from tests.oracle.real_npuw import EXACT
 
-from genai_layer.vision.resize import resize
+from genai_layer.vision.patches import resize
 
 pytestmark = pytest.mark.oracle
 

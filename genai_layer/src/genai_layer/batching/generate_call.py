@@ -19,8 +19,7 @@ from genai_layer.results import TokenizedInputs
 from genai_layer.sinks import Streamer
 from genai_layer.tensor import array_of
 from genai_layer.token_ids import Ids, Row, prompts_ids
-from genai_layer.vision.image import Image, read_images
-from genai_layer.vision.video import Video, read_videos
+from genai_layer.vision.visuals import Image, Video, read_images, read_videos
 
 NAMES = ("images", "videos", "videos_metadata")
 

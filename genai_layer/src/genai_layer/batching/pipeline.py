@@ -49,9 +49,8 @@ from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.draft_model import Place
 from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.tokenizer import Tokenizer
-from genai_layer.vision.image import ImageLike
 from genai_layer.vision.results import VLMDecodedResults
-from genai_layer.vision.video import VideoLike
+from genai_layer.vision.visuals import ImageLike, VideoLike
 
 
 class ContinuousBatchingPipeline(KeepsChat):

@@ -13,8 +13,7 @@ from genai_layer.batching.request import GenerationStatus, Request
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import GenerationFinishReason
 from genai_layer.speculation.perf_metrics import SDPerModelsPerfMetrics
-from genai_layer.vision.perf_metrics import VLMPerfMetrics
-from genai_layer.vision.results import VLMDecodedResults
+from genai_layer.vision.results import VLMDecodedResults, VLMPerfMetrics
 
 
 @dataclass(slots=True)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from genai_layer.errors import PromptError
-from genai_layer.vision.image import ImageLike
-from genai_layer.vision.video import VideoLike, VideoMetadata
+from genai_layer.vision.visuals import ImageLike, VideoLike, VideoMetadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,15 @@ from pathlib import Path
 
 from genai_layer.embedding.frames import Sampling, read_sampling
 from genai_layer.errors import ModelError
-from genai_layer.vision.folder import read_config, read_rotary_width
-from genai_layer.vision.kinds import IMAGE, VIDEO, Kind
+from genai_layer.vision.folder import (
+    image_settings,
+    read_config,
+    read_patcher,
+    read_rotary_width,
+    video_settings,
+)
 from genai_layer.vision.patches import Patcher
-from genai_layer.vision.settings import image_settings, read_patcher, video_settings
+from genai_layer.vision.prompt_tags import IMAGE, VIDEO, Kind
 
 _FAMILY = "qwen3_vl"
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from genai_layer.errors import ModelError, PromptError
-from genai_layer.vision.settings import Settings
-from genai_layer.vision.video import VideoMetadata
+from genai_layer.vision.folder import Settings
+from genai_layer.vision.visuals import VideoMetadata
 
 _FPS = 24.0
 """Frames per second of a video that does not tell them."""

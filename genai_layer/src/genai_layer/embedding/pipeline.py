@@ -24,8 +24,7 @@ from genai_layer.files import is_file
 from genai_layer.runtime import Core
 from genai_layer.tensor import Tensor
 from genai_layer.texts.config import EmbeddingConfig
-from genai_layer.vision.image import ImageLike
-from genai_layer.vision.video import VideoLike, VideoMetadata
+from genai_layer.vision.visuals import ImageLike, VideoLike, VideoMetadata
 
 
 class EmbeddingPipeline(Exclusive):

@@ -15,8 +15,15 @@ from genai_layer.chat_prompt import ChatPrompt, ChatPrompts
 from genai_layer.embedding.encoder import EncodedGroup
 from genai_layer.errors import ModelError, PromptError
 from genai_layer.tokenizer import Tokenizer
-from genai_layer.vision.kinds import IMAGE, KINDS, VIDEO, Kind
-from genai_layer.vision.prompt_tags import fill_places, mark_places, marks_of
+from genai_layer.vision.prompt_tags import (
+    IMAGE,
+    KINDS,
+    VIDEO,
+    Kind,
+    fill_places,
+    mark_places,
+    marks_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,80 @@ from typing import Any
 import numpy as np
 
 from genai_layer.embedding.embed_call import EmbedCall
-from genai_layer.embedding.encoder import EncodedGroup, GroupEncoder
+from genai_layer.embedding.encoder import EncodedGroup, GroupEncoder, PositionTable
 from genai_layer.embedding.folder import Folder
 from genai_layer.embedding.frames import frames_to_take, seconds_of
-from genai_layer.embedding.hidden_states import HiddenStates
-from genai_layer.embedding.position_table import PositionTable
 from genai_layer.embedding.prompts import EmbeddingPrompts, Visual
-from genai_layer.errors import ConfigError
+from genai_layer.errors import ConfigError, runtime_failures
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.npu import StaticLengths
 from genai_layer.properties import read_properties
-from genai_layer.runtime import Array, Core
+from genai_layer.runtime import AnyModel, Array, Core
 from genai_layer.runtimes import load_core
 from genai_layer.texts.config import EmbeddingConfig, PoolingType, settle
+from genai_layer.texts.pooling import normalized, pool
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
-from genai_layer.vision.image import read_images
-from genai_layer.vision.kinds import IMAGE, VIDEO
 from genai_layer.vision.model_source import ModelsInFolder
 from genai_layer.vision.prompt_embedder import pad_ids
+from genai_layer.vision.prompt_tags import IMAGE, VIDEO
 from genai_layer.vision.properties import split_properties
-from genai_layer.vision.shaped_model import ShapedModel
-from genai_layer.vision.text_embeddings import TextEmbeddings
-from genai_layer.vision.video import Video, VideoMetadata, all_frames, chosen_frames, read_metadata
+from genai_layer.vision.shaped_model import ShapedModel, TextEmbeddings
+from genai_layer.vision.visuals import (
+    Video,
+    VideoMetadata,
+    all_frames,
+    chosen_frames,
+    read_images,
+    read_metadata,
+)
+
+_STATES = "logits"
+"""Name of the hidden states, which such a model has in place of logits."""
+
+
+class HiddenStates:
+    """Language model without an LM head.
+
+    Args:
+        core: the runtime.
+        model: the IR.
+        device: the device.
+        properties: of the runtime.
+        config: pooling and normalization.
+
+    Raises:
+        RuntimeFailure: the runtime cannot compile the model.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        model: AnyModel,
+        device: str,
+        properties: Mapping[str, object],
+        config: EmbeddingConfig,
+    ) -> None:
+        self._config = config
+        with runtime_failures():
+            self._request = core.compile_model(model, device, properties).create_infer_request()
+
+    def pooled(self, inputs: Mapping[str, Array]) -> Array:
+        """Return the embedding f32 [width] of a prompt.
+
+        Args:
+            inputs: the model's inputs for one row, a whole prompt.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        with runtime_failures():
+            self._request.reset_state()
+            self._request.infer({**inputs, "beam_idx": np.zeros(1, np.int32)})
+            states = np.array(self._request.get_tensor(_STATES).data, np.float32)
+        mask = np.ones(states.shape[:2], np.int64)
+        vectors = pool(states, mask, self._config.pooling_type, left=False)
+        return (normalized(vectors) if self._config.normalize else vectors)[0]
+
 
 LANGUAGE_MODEL = "openvino_language_model.xml"
 

@@ -14,8 +14,7 @@ from typing import Any, cast
 from genai_layer.chat_history import Message
 from genai_layer.errors import PromptError
 from genai_layer.vision.encoder import EncodedVisual
-from genai_layer.vision.kinds import KINDS, Kind
-from genai_layer.vision.prompt_tags import mark_places, marks_of
+from genai_layer.vision.prompt_tags import KINDS, Kind, mark_places, marks_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,13 @@
-"""Inputs of the language model: embeddings and positions of a prompt with images and videos."""
+"""Inputs of the language model: embeddings and positions of a prompt with images and videos.
+
+The positions of tokens, images and videos are rotary (M-RoPE).
+
+Source: docs/reference/genai.md#positions-of-images, docs/reference/genai.md#videos.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +15,47 @@ import numpy.typing as npt
 from genai_layer.errors import PromptError
 from genai_layer.runtime import Array
 from genai_layer.vision.encoder import EncodedVisual
-from genai_layer.vision.kinds import Kind
-from genai_layer.vision.positions import positions_of
-from genai_layer.vision.text_embeddings import TextEmbeddings
+from genai_layer.vision.patches import Grid
+from genai_layer.vision.prompt_tags import Kind
+from genai_layer.vision.shaped_model import TextEmbeddings
+
+Positions = npt.NDArray[np.int64]
+"""Time, row and column of each token, i64 [3, n]."""
+
+
+def positions_of(
+    ids: npt.NDArray[np.int64], grids: Iterable[Grid], pads: Sequence[int], time_step: int
+) -> Positions:
+    """Return the positions of a prompt's tokens.
+
+    Args:
+        ids: the prompt, i64 [n].
+        grids: sizes of the images and videos in tokens, in the order of their places in the prompt.
+        pads: the ids at the places of images and videos.
+        time_step: difference in time of adjacent groups of frames.
+    """
+    parts: list[Positions] = []
+    places = np.isin(ids, pads)
+    done = following = 0
+    for grid in grids:
+        start = done + int(np.argmax(places[done:]))
+        parts.append(_text(following, start - done))
+        following += start - done
+        visual = following + _visual(grid, time_step)
+        parts.append(visual)
+        following = int(visual.max()) + 1
+        done = start + grid.count
+    parts.append(_text(following, len(ids) - done))
+    return np.concatenate(parts, axis=1)
+
+
+def _text(first: int, count: int) -> Positions:
+    return np.tile(np.arange(first, first + count), (3, 1))
+
+
+def _visual(grid: Grid, time_step: int) -> Positions:
+    sizes = grid.time, grid.height, grid.width
+    return np.indices(sizes).reshape(3, -1) * [[time_step], [1], [1]]
 
 
 class EmbeddedPrompt:

@@ -8,8 +8,8 @@ import numpy as np
 
 from genai_layer.runtime import Array
 from genai_layer.vision.folder import VisionFolder
-from genai_layer.vision.kinds import Kind
 from genai_layer.vision.patches import Frames, Grid
+from genai_layer.vision.prompt_tags import Kind
 from genai_layer.vision.shaped_model import ShapedModel
 
 _STATES = "hidden_states"

@@ -1,18 +1,115 @@
-"""Configuration files of an exported Qwen2-VL's folder.
+"""Configuration files of an exported Qwen2-VL's folder: numbers, and how visuals are prepared.
 
-Source: docs/reference/genai.md#vision-language-models.
+Source: docs/reference/genai.md#vision-language-models, docs/reference/genai.md#images,
+docs/reference/genai.md#videos-of-qwen3-vl.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from genai_layer.errors import ModelError
-from genai_layer.files import is_folder
+from genai_layer.files import is_file, is_folder
 from genai_layer.json_file import read_object
 from genai_layer.vision.patches import Patcher
-from genai_layer.vision.settings import Settings, image_settings, read_patcher
+
+_CHANNELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """JSON object and its file."""
+
+    path: Path
+    values: Mapping[str, Any]
+
+    def object(self, name: str) -> Settings:
+        """Return a nested object; empty if it is missing."""
+        value = self.values.get(name)
+        return Settings(self.path, cast("dict[str, Any]", value) if isinstance(value, dict) else {})
+
+    def count(self, name: str, default: int | None = None, least: int = 1) -> int:
+        """Return an integer.
+
+        Raises:
+            ModelError: the value is missing, or no integer of at least ``least``.
+        """
+        value = default if self.values.get(name) is None else self.values[name]
+        if type(value) is not int or value < least:
+            wanted = "a positive integer" if least else "an integer of 0 or more"
+            raise ModelError(f"{self.path}: {name} = {value!r}: must be {wanted}")
+        return value
+
+    def channels(self, name: str, default: float) -> tuple[float, ...]:
+        """Return a number for each channel.
+
+        Raises:
+            ModelError: the value is another one.
+        """
+        values = self.values.get(name, [default] * _CHANNELS)
+        try:
+            numbers = tuple(map(float, values))
+        except (TypeError, ValueError):
+            numbers = ()
+        if len(numbers) != _CHANNELS or not all(map(math.isfinite, numbers)):
+            raise ModelError(f"{self.path}: {name} = {values!r}: must be {_CHANNELS} numbers")
+        return numbers
+
+
+def image_settings(folder: Path) -> Settings:
+    """Return the settings of images."""
+    combined = _combined(folder)
+    return combined.object("image_processor") if combined else _preprocessor(folder)
+
+
+def video_settings(folder: Path) -> Settings:
+    """Return the settings of videos; those of images if there are no others."""
+    combined = _combined(folder)
+    if combined:
+        return combined.object("video_processor")
+    path = folder / "video_preprocessor_config.json"
+    return Settings(path, read_object(path)) if is_file(path) else _preprocessor(folder)
+
+
+def read_patcher(settings: Settings) -> Patcher:
+    """Return the preparation of images or videos.
+
+    Raises:
+        ModelError: a value is wrong.
+    """
+    limits, names = settings, ("min_pixels", "max_pixels")
+    if all(settings.values.get(name) is None for name in names):
+        limits, names = settings.object("size"), ("shortest_edge", "longest_edge")
+    deviations = settings.channels("image_std", 1.0)
+    if min(deviations) <= 0:
+        raise ModelError(f"{settings.path}: image_std = {[*deviations]}: must be greater than 0")
+    return Patcher(
+        patch_size=settings.count("patch_size", 14),
+        merge_size=settings.count("merge_size", 2),
+        temporal_patch_size=settings.count("temporal_patch_size", 2),
+        min_pixels=limits.count(names[0], 3136),
+        max_pixels=limits.count(names[1], 12845056),
+        image_mean=settings.channels("image_mean", 0.0),
+        image_std=deviations,
+    )
+
+
+def _combined(folder: Path) -> Settings | None:
+    """Return the file that has settings of both images and videos, if there is one."""
+    path = folder / "processor_config.json"
+    found = read_object(path)
+    both = "image_processor" in found and "video_processor" in found
+    return Settings(path, found) if both else None
+
+
+def _preprocessor(folder: Path) -> Settings:
+    path = folder / "preprocessor_config.json"
+    return Settings(path, read_object(path))
+
 
 _FAMILY = "qwen2_vl"
 

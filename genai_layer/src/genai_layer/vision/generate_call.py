@@ -13,8 +13,7 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.sinks import Streamer
-from genai_layer.vision.image import Image, read_images
-from genai_layer.vision.video import Video, read_videos
+from genai_layer.vision.visuals import Image, Video, read_images, read_videos
 
 _FIRST = ("prompt", "history")
 _IMAGES = ("image", "images")

@@ -11,8 +11,7 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.results_of import decoded_results
 from genai_layer.sinks import Streamer
 from genai_layer.text_generator import Call
-from genai_layer.vision.perf_metrics import VLMPerfMetrics
-from genai_layer.vision.results import VLMDecodedResults, with_vision_metrics
+from genai_layer.vision.results import VLMDecodedResults, VLMPerfMetrics, with_vision_metrics
 
 
 @dataclass(frozen=True, slots=True)

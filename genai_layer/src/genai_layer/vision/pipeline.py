@@ -35,18 +35,16 @@ from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
 from genai_layer.text_generator import Target, TextGenerator
 from genai_layer.tokenizer import Tokenizer
-from genai_layer.vision.arguments import read_arguments
 from genai_layer.vision.encoder import EncodedVisual
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.generate_call import read_call
 from genai_layer.vision.generation import Generation, checked
-from genai_layer.vision.image import ImageLike
-from genai_layer.vision.perf_metrics import VLMPerfMetrics
+from genai_layer.vision.model_source import read_arguments
 from genai_layer.vision.prompt_embedder import PromptEmbedder
 from genai_layer.vision.prompts import VisionPrompt, VisionPrompts
 from genai_layer.vision.properties import split_properties
-from genai_layer.vision.results import VLMDecodedResults
-from genai_layer.vision.video import VideoLike
+from genai_layer.vision.results import VLMDecodedResults, VLMPerfMetrics
+from genai_layer.vision.visuals import ImageLike, VideoLike
 
 
 class VLMPipeline(KeepsChat):

@@ -16,14 +16,12 @@ from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
 from genai_layer.vision.encoder import EncodedVisual, VisionEncoder
 from genai_layer.vision.folder import VisionFolder
-from genai_layer.vision.image import Image
-from genai_layer.vision.kinds import IMAGE, KINDS, VIDEO, Kind
 from genai_layer.vision.model_source import ModelsInFolder, ModelsInMemory
-from genai_layer.vision.perf_metrics import VLMPerfMetrics, VLMRawPerfMetrics
+from genai_layer.vision.prompt_tags import IMAGE, KINDS, VIDEO, Kind
 from genai_layer.vision.prompts import VisionPrompt
-from genai_layer.vision.shaped_model import ShapedModel
-from genai_layer.vision.text_embeddings import TextEmbeddings
-from genai_layer.vision.video import Video
+from genai_layer.vision.results import VLMPerfMetrics, VLMRawPerfMetrics
+from genai_layer.vision.shaped_model import ShapedModel, TextEmbeddings
+from genai_layer.vision.visuals import Image, Video
 
 
 class PromptEmbedder:

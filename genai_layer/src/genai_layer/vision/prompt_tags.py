@@ -1,8 +1,8 @@
 """Tags that mark the places of images and videos in a text, and the tokens at these places.
 
-A text may have universal tags, ``<ov_genai_image_0>``, which number the images of a conversation,
-or the model's own tag once for each image. Otherwise the images precede the text. Videos have their
-own tags and numbers.
+Images and videos are the two kinds of visuals. A text may have universal tags,
+``<ov_genai_image_0>``, which number the images of a conversation, or the model's own tag once for
+each image. Otherwise the images precede the text. Videos have their own tags and numbers.
 
 How it works. A character that Unicode assigns to nothing stands for each place while the chat
 template is rendered, so that only the tokens of places are special tokens, not those in messages.
@@ -19,7 +19,40 @@ from dataclasses import dataclass
 from genai_layer.chat_prompt import ChatPrompt
 from genai_layer.control_tokens import Span
 from genai_layer.errors import PromptError
-from genai_layer.vision.kinds import KINDS, Kind
+
+_START, _END = "<|vision_start|>", "<|vision_end|>"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Kind of visuals."""
+
+    name: str
+    """Name in universal tags."""
+    pad: str
+    """Token at the places of visuals of this kind."""
+    mark: str
+    """Character that stands for a place until the chat template is rendered; Unicode assigns it to
+    nothing."""
+
+    @property
+    def own_tag(self) -> str:
+        """The model's own tag."""
+        return _START + self.pad + _END
+
+    def universal_tag(self, number: int | str) -> str:
+        """Return the tag of a visual of a conversation."""
+        return f"<ov_genai_{self.name}_{number}>"
+
+    def tokens(self, count: int) -> list[str]:
+        """Return the tokens of a visual that has ``count`` embeddings."""
+        return [_START, *[self.pad] * count, _END]
+
+
+IMAGE = Kind("image", "<|image_pad|>", "\U0010fffc")
+VIDEO = Kind("video", "<|video_pad|>", "\U0010fffd")
+KINDS = IMAGE, VIDEO
+
 
 _MARKS = {kind.mark: kind for kind in KINDS}
 _SPLIT = re.compile("|".join(_MARKS))

@@ -16,8 +16,7 @@ from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.conversation import Turn, mark, turns_of
 from genai_layer.vision.encoder import EncodedVisual
-from genai_layer.vision.kinds import Kind
-from genai_layer.vision.prompt_tags import fill_places
+from genai_layer.vision.prompt_tags import Kind, fill_places
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Models without state, run for inputs of any shape."""
+"""Models without state, run for inputs of any shape; one of them has embeddings of token ids."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from genai_layer.abilities import ReshapesModels
 from genai_layer.errors import runtime_failures
@@ -76,3 +77,28 @@ class ShapedModel:
                 self._static.popitem(last=False)
         self._static.move_to_end(key)
         return self._static[key]
+
+
+_PART = 64
+"""Number of ids per inference: a runtime of static models compiles a single one."""
+
+
+class TextEmbeddings:
+    """Embedding table of a language model.
+
+    Args:
+        model: the model with the table.
+    """
+
+    def __init__(self, model: ShapedModel) -> None:
+        self._model = model
+
+    def embed(self, ids: npt.NDArray[np.int64]) -> Array:
+        """Return the embeddings f32 [n, width] of ids i64 [n].
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        padded = np.pad(ids, (0, -len(ids) % _PART)).reshape(-1, 1, _PART)
+        parts = [self._model.run({"input": part}, "inputs_embeds")[0] for part in padded]
+        return np.concatenate(parts)[: len(ids)]

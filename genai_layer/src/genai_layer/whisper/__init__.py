@@ -4,15 +4,12 @@
     generation_config   parameters: language, task, timestamps
     timestamps          timestamp tokens: constraints on logits, and segments of a text
     decoder             one window of audio to tokens
-    alignment, words    times of tokens, from scores of attention; words with their times
+    words               words with their times, from scores of attention
     transcription       all windows of an audio in order
-    folder              files of a model folder
-    properties          properties of the encoder and the decoder on device NPU
-    models              compiled encoder and decoder
-    recorder            clock of a transcription
+    models              files of a model folder; compiled encoder and decoder
     pipeline            the public class
     results             results of a transcription
-    perf_metrics        durations of transcriptions
+    perf_metrics        durations of transcriptions, and their clock
 
 Source: openvino_genai.WhisperPipeline.
 """

@@ -1,6 +1,8 @@
-"""Videos that callers pass, and the choice of their frames.
+"""Images and videos that callers pass, one or several, and the choice of a video's frames.
 
-Source: openvino_genai.VideoMetadata, docs/reference/genai.md#videos.
+Source: openvino_genai.VLMPipeline.generate, VideoMetadata,
+docs/reference/genai.md#vision-language-models, docs/reference/genai.md#images,
+docs/reference/genai.md#videos.
 """
 
 from __future__ import annotations
@@ -8,13 +10,72 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from genai_layer.errors import PromptError
-from genai_layer.vision.tensors import PixelsLike, arrays_of
+from genai_layer.tensor import HasData, array_of, is_tensor
+
+PixelsLike = HasData | npt.NDArray[Any]
+
+
+def arrays_of(name: str, given: PixelsLike | Sequence[PixelsLike] | None) -> list[npt.NDArray[Any]]:
+    """Return the arrays of an argument.
+
+    Args:
+        name: name of the argument, for messages.
+        given: one tensor, several, or None.
+
+    Raises:
+        PromptError: the argument is something else.
+    """
+    if given is None:
+        return []
+    if isinstance(given, np.ndarray) or is_tensor(given):
+        return [array_of(given)]
+    if not isinstance(given, list | tuple):
+        raise PromptError(
+            f"{name}: {type(given).__name__} is not supported; pass a tensor or a list of tensors"
+        )
+    return [array_of(tensor) for tensor in cast("Sequence[PixelsLike]", given)]
+
+
+Image = npt.NDArray[np.uint8]
+"""Pixels u8 [height, width, 3], RGB."""
+
+ImageLike = PixelsLike
+"""One image, or several of one size: u8 [H, W, C] or [N, H, W, C], with 1, 3 or 4 channels."""
+
+_GRAY, _RGB, _RGBA = 1, 3, 4
+
+
+def read_images(given: ImageLike | Sequence[ImageLike] | None) -> list[Image]:
+    """Return the images of a call.
+
+    Args:
+        given: one tensor, several, or None.
+
+    Raises:
+        PromptError: a tensor is not an image.
+    """
+    return [image for pixels in arrays_of("images", given) for image in _images_of(pixels)]
+
+
+def _images_of(pixels: npt.NDArray[Any]) -> list[Image]:
+    batch = pixels[None] if pixels.ndim == 3 else pixels
+    if batch.ndim != 4 or 0 in batch.shape or batch.shape[3] not in (_GRAY, _RGB, _RGBA):
+        raise PromptError(
+            f"an image has shape {list(pixels.shape)}; pass [H, W, C] or [N, H, W, C], with 1, 3 "
+            "or 4 channels"
+        )
+    if batch.dtype != np.uint8:
+        raise PromptError(f"an image has type {batch.dtype}; pass uint8 from 0 to 255")
+    if batch.shape[3] == _GRAY:
+        batch = np.repeat(batch, _RGB, axis=3)
+    return list(batch[..., :_RGB])
+
 
 Video = npt.NDArray[np.uint8]
 """Frames u8 [frames, height, width, 3], RGB."""
