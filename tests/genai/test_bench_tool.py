@@ -11,8 +11,7 @@ import pytest
 from genai_layer.testing.memory_runtime import MemoryCore
 from genai_layer.testing.toy import answering_core
 from genai_layer.tools.bench import main
-from genai_layer.tools.bench.measure import Run
-from genai_layer.tools.bench.statistics import measured, statistics
+from genai_layer.tools.bench.measure import Run, measured, statistics
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ import pytest
 from genai_layer.abilities import ProgressListener, ReportsProgress
 from genai_layer.testing.memory_runtime import MemoryCore, chain
 from genai_layer.testing.toy import answering_core
-from genai_layer.tools import progress
-from genai_layer.tools.progress import loading
+from genai_layer.tools import pipeline_options
+from genai_layer.tools.pipeline_options import loading
 
 
 class Terminal(io.StringIO):
@@ -44,7 +44,7 @@ def test_activities_of_the_runtime_appear_only_on_a_terminal_and_only_after_a_de
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "_PATIENCE", patience)
+    monkeypatch.setattr(pipeline_options, "_PATIENCE", patience)
     core = ReportingCore(chain([1, 2], 4))
     assert isinstance(core, ReportsProgress)
     with loading(core):
@@ -63,7 +63,7 @@ def test_a_runtime_that_reports_nothing_has_one_line(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(pipeline_options, "_PATIENCE", 0.0)
     with loading(answering_core("hey")):
         pass
     assert "loading the model" in stream.getvalue()

@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from genai_layer.lora.adapter_config import AdapterConfig as AdapterConfig
     from genai_layer.parsers.base import IncrementalParser as IncrementalParser
     from genai_layer.parsers.base import Parser as Parser
-    from genai_layer.parsers.incremental_reasoning import (
+    from genai_layer.parsers.reasoning import (
         DeepSeekR1ReasoningIncrementalParser as DeepSeekR1ReasoningIncrementalParser,
     )
-    from genai_layer.parsers.incremental_reasoning import (
+    from genai_layer.parsers.reasoning import DeepSeekR1ReasoningParser as DeepSeekR1ReasoningParser
+    from genai_layer.parsers.reasoning import (
         Phi4ReasoningIncrementalParser as Phi4ReasoningIncrementalParser,
     )
-    from genai_layer.parsers.incremental_reasoning import (
+    from genai_layer.parsers.reasoning import Phi4ReasoningParser as Phi4ReasoningParser
+    from genai_layer.parsers.reasoning import (
         ReasoningIncrementalParser as ReasoningIncrementalParser,
     )
-    from genai_layer.parsers.reasoning import DeepSeekR1ReasoningParser as DeepSeekR1ReasoningParser
-    from genai_layer.parsers.reasoning import Phi4ReasoningParser as Phi4ReasoningParser
     from genai_layer.parsers.reasoning import ReasoningParser as ReasoningParser
     from genai_layer.parsers.streamer import TextParserStreamer as TextParserStreamer
     from genai_layer.parsers.tool_calls import Llama3JsonToolParser as Llama3JsonToolParser
@@ -130,9 +130,9 @@ _HOMES = {
     "AdapterConfig": "lora.adapter_config",
     "IncrementalParser": "parsers.base",
     "Parser": "parsers.base",
-    "DeepSeekR1ReasoningIncrementalParser": "parsers.incremental_reasoning",
-    "Phi4ReasoningIncrementalParser": "parsers.incremental_reasoning",
-    "ReasoningIncrementalParser": "parsers.incremental_reasoning",
+    "DeepSeekR1ReasoningIncrementalParser": "parsers.reasoning",
+    "Phi4ReasoningIncrementalParser": "parsers.reasoning",
+    "ReasoningIncrementalParser": "parsers.reasoning",
     "DeepSeekR1ReasoningParser": "parsers.reasoning",
     "EmbedResult": "embedding.result",
     "EmbeddingPipeline": "embedding.pipeline",

@@ -22,7 +22,7 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.mechanisms import take_mechanisms
 from genai_layer.npu import StaticLengths, imports_blob, npu_properties
-from genai_layer.parsers.results import begin_parsing
+from genai_layer.parsers.streamer import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt_encoder import PromptEncoder
 from genai_layer.properties import read_properties, taken_adapters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
-from genai_layer.parsers.results import parse_texts
+from genai_layer.parsers.streamer import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.text_generator import Call

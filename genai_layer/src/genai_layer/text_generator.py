@@ -16,8 +16,7 @@ from genai_layer.errors import runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
-from genai_layer.lora.compiled import compile_with
-from genai_layer.lora.controller import control
+from genai_layer.lora.controller import compile_with, control
 from genai_layer.npu import StaticLengths, lengths_of, on_full_of
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt_limits import limits_of

@@ -41,7 +41,7 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.npu import imports_blob
 from genai_layer.observation import ObservesBatching
-from genai_layer.parsers.results import begin_parsing
+from genai_layer.parsers.streamer import begin_parsing
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler import SchedulerConfig

@@ -20,7 +20,7 @@ from genai_layer.properties import read_properties
 from genai_layer.runtime import AnyModel, Array, Core
 from genai_layer.runtimes import load_core
 from genai_layer.texts.config import EmbeddingConfig, PoolingType, settle
-from genai_layer.texts.pooling import normalized, pool
+from genai_layer.texts.embedding import normalized, pool
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
 from genai_layer.vision.model_source import ModelsInFolder
 from genai_layer.vision.prompt_embedder import pad_ids

@@ -14,14 +14,18 @@ from tokenizers import AddedToken, normalizers, pre_tokenizers
 
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file
-from genai_layer.openvino_tokenizer import decoding, lengths, metaspace, template
-from genai_layer.openvino_tokenizer.bpe import bpe
+from genai_layer.openvino_tokenizer import decoding, template
 from genai_layer.openvino_tokenizer.graph import REMEDY, Graph, Node
+from genai_layer.openvino_tokenizer.models import Vocabulary, bpe, unigram, wordpiece
 from genai_layer.openvino_tokenizer.normalizers import normalizer
-from genai_layer.openvino_tokenizer.special_tokens import SpecialToken, special_tokens
-from genai_layer.openvino_tokenizer.splits import is_han, splits
-from genai_layer.openvino_tokenizer.vocabulary import Vocabulary
-from genai_layer.openvino_tokenizer.words import unigram, wordpiece
+from genai_layer.openvino_tokenizer.splits import (
+    SpecialToken,
+    is_han,
+    is_metaspace_first,
+    metaspace,
+    special_tokens,
+    splits,
+)
 
 MAX_FILE_BYTES = 256 << 20
 
@@ -96,7 +100,7 @@ def read_model(
     made.decoder = decoding.decoder(back, tokens, words.is_bytes)
     around = template.read(graph, tokens)
     made.post_processor = around.post_processor(tokens)
-    return _described(graph, made, lengths.settings(graph, around.added))
+    return _described(graph, made, template.settings(graph, around.added))
 
 
 def _tokenizer(graph: Graph, words: Vocabulary) -> tokenizers.Tokenizer:
@@ -112,7 +116,7 @@ def _prepare(
     """Set what happens to a text before the model; return the tokens that are found first."""
     specials: list[SpecialToken] = []
     normal: list[Any] = []
-    first = metaspace.is_first(steps)
+    first = is_metaspace_first(steps)
     types = [step.type for step in steps]
     if "SpecialTokensSplit" in types[first + 1 :]:
         raise graph.error("SpecialTokensSplit is not the first op", REMEDY)
@@ -125,7 +129,7 @@ def _prepare(
             normal += normalizer(graph, step)
     found = splits(graph, steps[first:])
     if first:
-        found.insert(0, metaspace.pre_tokenizer(graph, steps, specials))
+        found.insert(0, metaspace(graph, steps, specials))
     if words.is_bytes:
         found.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
     if normal:

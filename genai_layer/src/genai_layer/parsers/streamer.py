@@ -1,7 +1,7 @@
-"""Streamer with incremental parsers.
+"""Streamer with incremental parsers, and messages of a generation's results, ``parsed``.
 
-Source: openvino_genai.TextParserStreamer, docs/reference/genai.md#parsers. Ours: each token is
-passed to parsers once, with the text that it belongs to.
+Source: openvino_genai.TextParserStreamer, DecodedResults.parsed, docs/reference/genai.md#parsers.
+Ours: each token is passed to parsers once, with the text that it belongs to.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import SupportsIndex
 from genai_layer.chat_history import Message
 from genai_layer.detokenizer import Detokenizer
 from genai_layer.errors import ConfigError
-from genai_layer.parsers.base import IncrementalParser
-from genai_layer.parsers.message import extend
+from genai_layer.parsers.base import IncrementalParser, Parser, extend
 from genai_layer.streamers import Answer, Decodes, StreamingStatus, TextStreamer, read_status
 
 
@@ -116,3 +115,26 @@ class TextParserStreamer(TextStreamer):
         if answer is None:
             raise TypeError(f"{type(self).__name__}.write must return a StreamingStatus or a bool")
         return read_status(answer) if status is StreamingStatus.RUNNING else status
+
+
+def begin_parsing(streamer: object) -> None:
+    """Prepare a streamer with parsers for a generation."""
+    if isinstance(streamer, TextParserStreamer):
+        streamer.reset()
+
+
+def parse_texts(texts: Iterable[str], parsers: Sequence[Parser], streamer: object) -> list[Message]:
+    """Return a message for each text, or none without parsers.
+
+    A streamer with parsers has parsed the only text; further parsers continue with its message.
+    """
+    if isinstance(streamer, TextParserStreamer):
+        messages = [streamer.get_parsed_message()]
+    elif parsers:
+        messages = [Message(content=text) for text in texts]
+    else:
+        return []
+    for message in messages:
+        for parser in parsers:
+            parser.parse(message)
+    return messages

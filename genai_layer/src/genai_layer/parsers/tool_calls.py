@@ -12,8 +12,7 @@ import pydantic_core
 
 from genai_layer.chat_history import Message
 from genai_layer.errors import ParseError
-from genai_layer.parsers.base import Parser
-from genai_layer.parsers.message import content_of
+from genai_layer.parsers.base import Parser, content_of
 
 _BRACKETS = re.compile(r"\[([^\n\r]*?)\]")
 _ARGUMENT = re.compile(r'(\w+)\s*=\s*"([^"]*)"', re.ASCII)

@@ -11,8 +11,7 @@ from typing import Any, cast
 
 from genai_layer.chat_history import Message
 from genai_layer.errors import ConfigError, ParseError
-from genai_layer.parsers.base import Parser
-from genai_layer.parsers.message import content_of, extend
+from genai_layer.parsers.base import Parser, content_of, extend
 
 
 class VLLMParserWrapper(Parser):

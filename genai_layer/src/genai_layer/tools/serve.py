@@ -36,8 +36,7 @@ from genai_layer.serve.engine.contract import Kind
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.spec import ModelSpec
 from genai_layer.serve.settings import Settings
-from genai_layer.tools.pipeline_options import folders, property_option
-from genai_layer.tools.progress import loading
+from genai_layer.tools.pipeline_options import folders, loading, properties_of, property_option
 from genai_layer.tools.terminal import Command, run, set_up_log
 
 _UNITS = {"K": 10, "M": 20, "G": 30}
@@ -196,11 +195,7 @@ def _specs(
         "embedding": embedding,
         "rerank": rerank,
     }
-    properties: dict[str, Any] = {}
-    for name, value in config:
-        if name in properties:
-            raise PropertyError(f"-c {name}: given twice; leave one out")
-        properties[name] = value
+    properties = properties_of(config)
     specs: dict[str, ModelSpec] = {}
     for kind, all_of_kind in by_kind.items():
         for name, path in all_of_kind:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from genai_layer.tools.bench.measure import Run
-from genai_layer.tools.bench.statistics import mean_of, measured, statistics
+from genai_layer.tools.bench.measure import Run, mean_of, measured, statistics
 
 _AVERAGED = (
     "generation_time",

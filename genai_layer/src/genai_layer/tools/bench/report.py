@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import genai_layer
-from genai_layer.tools.bench.measure import Run
-from genai_layer.tools.bench.statistics import mean_of, measured, statistics
+from genai_layer.tools.bench.measure import Run, mean_of, measured, statistics
 
 _LONGEST = 1024
 """Maximum number of characters of a prompt."""

@@ -1,20 +1,95 @@
-"""BPETokenizer as ``tokenizers.models.BPE``.
+"""Vocabularies: BPETokenizer, WordpieceTokenizer and UnigramTokenizer as ``tokenizers.models``.
 
-The vocabulary is of bytes, if it has all of them, else of characters. In the op, a token that no
-merge makes is found before merging; here it is rejected, unless a split separates it.
+BPE: The vocabulary is of bytes, if it has all of them, else of characters. In the op, a token that
+no merge makes is found before merging; here it is rejected, unless a split separates it.
 
-Source: openvino_tokenizers 2026.4, BPETokenizationStep in tokenizer_pipeline.py; measured.
+Source: openvino_tokenizers 2026.4, tokenizer_pipeline.py, BPETokenizationStep in it; measured.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from tokenizers import models
 
 from genai_layer.openvino_tokenizer.graph import Graph, Node
-from genai_layer.openvino_tokenizer.vocabulary import Vocabulary, by_text
 from genai_layer.vocabulary import FALLBACK_TOKENS, byte_level_bytes, byte_level_token
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """The tokens of a model, and the model.
+
+    Attributes:
+        ids: the id of each token, by the token's text.
+        build: creates the model; the library raises plain Exception if the vocabulary is broken.
+        is_bytes: whether the characters of tokens stand for bytes.
+        unmerged: texts of the tokens that have several characters and no merge.
+    """
+
+    ids: dict[str, int]
+    build: Callable[[], Any]
+    is_bytes: bool = False
+    unmerged: set[str] = field(default_factory=set[str])
+
+
+def by_text(graph: Graph, node: Node, tokens: dict[int, str]) -> dict[str, int]:
+    """Return the ids of tokens; empty texts fill gaps between ids.
+
+    Raises:
+        ModelError: two tokens have the same text.
+    """
+    ids: dict[str, int] = {}
+    for number, token in tokens.items():
+        if token and ids.setdefault(token, number) != number:
+            raise graph.unsupported(node, f"the token {token!r} has two ids")
+    return ids
+
+
+def wordpiece(graph: Graph, node: Node) -> Vocabulary:
+    """Return the vocabulary of a WordpieceTokenizer.
+
+    Raises:
+        ModelError: the constants are broken.
+    """
+    tokens = [graph.decoded(node, token) for token in graph.strings(node, 5)]
+    unknown = graph.integer(node, 8)
+    if not 0 <= unknown < len(tokens):
+        raise graph.unsupported(node, f"the unknown token {unknown} is outside of the vocabulary")
+    ids = by_text(graph, node, dict(enumerate(tokens)))
+    longest = graph.number(node, "max_bytes_per_word", 100)
+
+    def build() -> Any:
+        return models.WordPiece(
+            vocab=ids,
+            unk_token=tokens[unknown],
+            max_input_chars_per_word=longest,
+            continuing_subword_prefix=node.data.get("suffix_indicator", "##"),
+        )
+
+    return Vocabulary(ids, build)
+
+
+def unigram(graph: Graph, node: Node) -> Vocabulary:
+    """Return the vocabulary of a UnigramTokenizer.
+
+    Raises:
+        ModelError: the constants are broken, or unknown characters are not joined.
+    """
+    tokens = [graph.decoded(node, token) for token in graph.strings(node, 5)]
+    scores = graph.array(node, 8).astype(np.float64)
+    unknown = graph.number(node, "unk_token_id", -1)
+    if not node.flag("fuse_unk", default=True):
+        raise graph.unsupported(node, "fuse_unk=false is not supported")
+    if not 0 <= unknown < len(tokens) == len(scores) or not np.isfinite(scores).all():
+        raise graph.unsupported(node, "the scores or the unknown token do not fit the vocabulary")
+    ids = by_text(graph, node, dict(enumerate(tokens)))
+    listed: list[tuple[str, float]] = list(zip(tokens, scores.tolist(), strict=True))
+    return Vocabulary(ids, lambda: models.Unigram(listed, unknown, node.flag("byte_fallback")))
+
 
 _BYTES = frozenset(bytes([byte]) for byte in range(256))
 
