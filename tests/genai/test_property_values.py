@@ -16,7 +16,7 @@ import openvino.properties.hint as hints
 import pytest
 
 from genai_layer import LLMPipeline
-from genai_layer.property_values import plain
+from genai_layer.properties import plain
 from genai_layer.testing.toy import answering_core
 
 

@@ -9,7 +9,7 @@ import openvino.properties as props
 import openvino.properties.hint as hints
 import pytest
 
-from genai_layer.property_values import plain
+from genai_layer.properties import plain
 
 pytestmark = pytest.mark.oracle
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import ConfigError, ModelError
-from genai_layer.files import is_folder
+from genai_layer.files import is_folder, read_object
 from genai_layer.generation_rules import Rule, contradictions, unsupported
-from genai_layer.json_file import read_object
 from genai_layer.sinks import Streamer
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.generation_config import WhisperGenerationConfig, check_kind

@@ -5,7 +5,10 @@ for those that begin special tokens. The special tokens that remain are the temp
 renderings agree apart from the private characters, the template did not look for the replaced ones.
 Else, e.g. if it looks for "</think>" in a message, only special tokens are changed in this way.
 
-openvino_genai encodes special tokens in messages as tokens.
+openvino_genai encodes special tokens in messages as tokens. A text is a prompt too, wrapped by the
+chat template if there is one.
+
+Source: docs/reference/genai.md#chat-history.
 """
 
 from __future__ import annotations
@@ -17,8 +20,11 @@ from typing import Any, cast
 
 from genai_layer.chat_history import ChatHistory, Message
 from genai_layer.control_tokens import ControlTokens, Span
+from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.encode_call import check_characters
 from genai_layer.errors import TemplateError
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.tokenizer import Tokenizer
 
 _PRIVATE = range(0xF0000, 0xFFFFE)
@@ -124,3 +130,46 @@ def _changed(message: Message, change: Callable[[str], str]) -> Message:
         return value
 
     return {name: value if name == "role" else walk(value) for name, value in message.items()}
+
+
+class PromptEncoder:
+    """Encoder of a pipeline's prompts; each call adds its durations to metrics.
+
+    Args:
+        tokenizer: the model's.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._chats = ChatPrompts(tokenizer)
+
+    def text(self, text: str, config: GenerationConfig, raw: RawPerfMetrics) -> list[int]:
+        """Return the ids of a text, as the only turn of a chat if the parameters request it.
+
+        Raises:
+            TemplateError: the chat template fails.
+        """
+        if config.apply_chat_template and self._tokenizer.chat_template:
+            return self.chat(ChatHistory([{"role": "user", "content": text}]), raw)
+        return self.plain(text, raw)
+
+    def chat(self, history: ChatHistory, raw: RawPerfMetrics) -> list[int]:
+        """Return the ids of a chat, up to the beginning of the answer.
+
+        Raises:
+            TemplateError: the chat template fails.
+        """
+        watch = Stopwatch()
+        prompt = self._chats.render(history)
+        raw.chat_template_durations.append(watch.microseconds())
+        watch = Stopwatch()
+        ids = self._chats.encode(prompt)
+        raw.tokenization_durations.append(watch.microseconds())
+        return ids
+
+    def plain(self, text: str, raw: RawPerfMetrics) -> list[int]:
+        """Return the ids of a text without a template, with special tokens around it."""
+        watch = Stopwatch()
+        ids = self._tokenizer.encode(text).input_ids.data[0].tolist()
+        raw.tokenization_durations.append(watch.microseconds())
+        return ids

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from genai_layer.errors import ConfigError, ModelError
-from genai_layer.files import is_file
+from genai_layer.files import is_file, read_object
 from genai_layer.generation_fields import UNSET as UNSET
 from genai_layer.generation_fields import GenerationFields, StopCriteria
 from genai_layer.generation_rules import Rule, contradictions, unsupported
-from genai_layer.json_file import read_object
 
 _STOP_CRITERIA = {True: StopCriteria.EARLY, "never": StopCriteria.NEVER}
 """Values of Hugging Face's ``early_stopping``; any other is the default."""

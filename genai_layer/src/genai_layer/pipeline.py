@@ -15,19 +15,17 @@ from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
 from genai_layer.chat_history import ChatHistory
+from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
-from genai_layer.mechanisms import take_mechanisms
 from genai_layer.npu import StaticLengths, imports_blob, npu_properties
 from genai_layer.parsers.streamer import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.prompt_encoder import PromptEncoder
-from genai_layer.properties import read_properties, taken_adapters
+from genai_layer.properties import read_properties, take_mechanisms, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults
-from genai_layer.results_of import decoded_results, encoded_results
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
@@ -36,7 +34,7 @@ from genai_layer.speculation.request import Speculation
 from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
-from genai_layer.text_generator import Call, Target, TextGenerator
+from genai_layer.text_generator import Call, Target, TextGenerator, decoded_results, encoded_results
 from genai_layer.token_ids import Ids, is_ids, prompts_ids, texts_of
 from genai_layer.tokenizer import Tokenizer
 

@@ -1,14 +1,58 @@
-"""Properties of a pipeline: names are checked, values become text and numbers."""
+"""Properties of a pipeline: names are checked, values become text and numbers.
+
+Values are text and numbers, from the objects that scripts pass. Objects of the package openvino are
+recognised by their interface, without importing it.
+
+Some properties of openvino_genai choose among implementations; there is one here. Values are
+accepted if openvino_genai ignores them on the device, or if they only change its speed or memory;
+the others are rejected.
+
+Source: docs/reference/genai.md#property-values, docs/reference/genai.md#construction,
+docs/reference/genai.md#unsupported-on-npu.
+"""
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any
 
 from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
-from genai_layer.property_values import plain
+from genai_layer.parameters import plain as scalar
+from genai_layer.scheduler import SchedulerConfig
+
+_LOG_LEVELS = {"NO": "LOG_NONE", "ERR": "LOG_ERROR"}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as OpenVINO prints it; values of other types are returned unchanged.
+
+    Args:
+        value: text, a number or a dictionary; or numpy's number, a path, a Python enumeration, or
+            OpenVINO's element type (``openvino.Type``), enumeration or ``OVAny``.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] (any mapping)
+    if isinstance(value, Enum):
+        return value.value if isinstance(value.value, str) else value.name
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] (any path)
+    return _openvino(scalar(value))
+
+
+def _openvino(value: Any) -> Any:
+    """Return the printed form of OpenVINO's objects; other objects unchanged."""
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType] (any value)
+    if kind.__name__ == "OVAny":
+        return plain(value.value)
+    if hasattr(kind, "__members__"):  # OpenVINO's enumerations are not Python's
+        name = str(value.name)
+        return _LOG_LEVELS.get(name, f"LOG_{name}") if kind.__name__ == "Level" else name
+    return value.to_string() if callable(getattr(kind, "to_string", None)) else value
+
 
 _ADAPTERS = "adapters"
 
@@ -72,3 +116,45 @@ def read_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_names(properties)
     return {str(name): plain(value) for name, value in properties.items()}
+
+
+def take_mechanisms(properties: dict[str, Any], device: str) -> None:
+    """Remove the properties that have no effect.
+
+    Raises:
+        PropertyError: a value is unknown, or would have an effect.
+    """
+    for name, check in _CHECKS.items():
+        if name in properties:
+            check(name, properties[name], device)
+            del properties[name]
+
+
+def _attention_backend(name: str, value: Any, device: str) -> None:
+    del device
+    if value not in ("PA", "SDPA"):
+        raise PropertyError(f"{name} = {value!r}: must be PA or SDPA, which have no effect")
+
+
+def _static_pipeline(name: str, value: Any, device: str) -> None:
+    if device != "NPU":
+        raise PropertyError(f"{name}: only device NPU has it; leave it out")
+    if value not in ("STATEFUL", "STATELESS"):
+        raise PropertyError(f"{name} = {value!r}: must be STATEFUL or STATELESS, without effect")
+
+
+def _scheduler_config(name: str, value: Any, device: str) -> None:
+    if not isinstance(value, SchedulerConfig):
+        raise PropertyError(
+            f"{name} = {value!r}: must be a SchedulerConfig; pass SchedulerConfig()"
+        )
+    for option in ("use_cache_eviction", "use_sparse_attention"):
+        if device != "NPU" and getattr(value, option):
+            raise PropertyError(f"{name}: {option} is not supported; set it to False")
+
+
+_CHECKS: dict[str, Callable[[str, Any, str], None]] = {
+    "ATTENTION_BACKEND": _attention_backend,
+    "STATIC_PIPELINE": _static_pipeline,
+    "scheduler_config": _scheduler_config,
+}

@@ -16,7 +16,7 @@ from typing import Any, get_type_hints
 
 from genai_layer.errors import ConfigError
 from genai_layer.named_enum import NamedEnum
-from genai_layer.property_values import item
+from genai_layer.parameters import plain
 
 _INTEGERS: dict[Any, str] = {
     int: "an integer from 0",
@@ -36,7 +36,7 @@ class Settings:
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = _kinds(type(self)).get(name, object)
-        value = item(value)
+        value = plain(value)
         if type(value) is int and kind in (bool, float):
             value = kind(value)
         if not isinstance(value, kind) or (type(value) is int and value < 0):

@@ -1,30 +1,64 @@
-"""Compiled language model of a pipeline, and the generations that it runs."""
+"""Compiled language model of a pipeline, the generations that it runs, and their results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from genai_layer.abilities import ReportsExecution
-from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token_inputs
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
 from genai_layer.decoding.task import Task
-from genai_layer.errors import runtime_failures
-from genai_layer.generation_config import GenerationConfig
+from genai_layer.errors import PromptError, PromptTooLong, runtime_failures
+from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.controller import compile_with, control
 from genai_layer.npu import StaticLengths, lengths_of, on_full_of
+from genai_layer.parsers.streamer import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.prompt_limits import limits_of
+from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import AnyModel, Core, InferRequest
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.perf_metrics import metrics_of_models
 from genai_layer.speculation.request import Assistant
 from genai_layer.tokenizer import Tokenizer
+
+
+def limits_of(
+    ids: list[int], config: GenerationConfig, vocabulary: int, lengths: StaticLengths | None
+) -> Limits:
+    """Check a prompt, and return the limits of its generation.
+
+    Args:
+        ids: the prompt.
+        config: parameters.
+        vocabulary: number of tokens in the vocabulary.
+        lengths: those of an NPU's programs; None if the runtime has no such limits.
+
+    Raises:
+        PromptError: the prompt is empty or too long, or has an unknown id.
+        ConfigError: max_length leaves no room for a token.
+    """
+    if not ids:
+        raise PromptError("the prompt is empty")
+    wrong = [token for token in ids if not 0 <= token < vocabulary]
+    if wrong:
+        raise PromptError(f"token id {wrong[0]}: the vocabulary has {vocabulary} tokens")
+    capacity = UNSET
+    if lengths is not None:
+        lengths.check_prompt(len(ids))
+        capacity = lengths.room_after(len(ids))
+        if capacity < 1:
+            raise PromptTooLong(
+                f"a prompt of {len(ids)} tokens leaves no room for an answer; raise "
+                "MIN_RESPONSE_LEN"
+            )
+    return Limits(config.get_max_new_tokens(len(ids)), capacity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +179,34 @@ class TextGenerator:
         """Return the runtime's facts on the last generation; empty if it reports none."""
         request = self._request
         return request.execution_report() if isinstance(request, ReportsExecution) else {}
+
+
+Generated = list[list[GeneratedSequence]]
+"""Texts of each prompt."""
+
+
+def decoded_results(generated: Generated, call: Call) -> DecodedResults:
+    """Return the texts of all prompts, and parse them."""
+    metrics = call.metrics
+    sequences = list(chain.from_iterable(generated))
+    texts = [one.text for one in sequences]
+    return DecodedResults(
+        texts,
+        [one.score for one in sequences],
+        [one.finish_reason for one in sequences],
+        metrics,
+        metrics.by_model,
+        parsed=parse_texts(texts, call.config.parsers, call.streamer),
+    )
+
+
+def encoded_results(generated: Generated, metrics: PerfMetrics) -> EncodedResults:
+    """Return the tokens of all prompts."""
+    sequences = list(chain.from_iterable(generated))
+    return EncodedResults(
+        [[*one.echoed, *one.tokens] for one in sequences],
+        [one.score for one in sequences],
+        [one.finish_reason for one in sequences],
+        metrics,
+        metrics.by_model,
+    )

@@ -21,8 +21,7 @@ from genai_layer.errors import ConfigError, PromptError, TemplateError
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
-from genai_layer.tokenizer_content import read_content
-from genai_layer.tokenizer_source import find_source
+from genai_layer.tokenizer_content import find_source, read_content
 from genai_layer.vocabulary import token_bytes
 
 _NO_LIMIT = 1 << 24

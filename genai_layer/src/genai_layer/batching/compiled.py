@@ -19,10 +19,10 @@ from genai_layer.npu import (
     npu_properties,
     on_full_of,
 )
-from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties
 from genai_layer.runtime import CompiledModel, Core
 from genai_layer.scheduler import SchedulerConfig
+from genai_layer.text_generator import limits_of
 
 MOST_SLOTS = 8
 """Most sequences that run at a time on NPU. Each has the memory of a whole conversation, and

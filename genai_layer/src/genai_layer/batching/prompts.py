@@ -8,11 +8,11 @@ from typing import ClassVar, Protocol
 
 from genai_layer.batching.generate_call import Media
 from genai_layer.chat_history import ChatHistory
+from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import PromptError
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.prompt_encoder import PromptEncoder
 from genai_layer.tokenizer import Tokenizer
 
 Prompt = str | ChatHistory | list[int]

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import ModelError, PropertyError, runtime_failures
-from genai_layer.mechanisms import take_mechanisms
 from genai_layer.model_folder import find_model, read_tokenizer
 from genai_layer.npu import OnFull, StaticLengths, npu_properties
-from genai_layer.properties import read_properties
+from genai_layer.properties import read_properties, take_mechanisms
 from genai_layer.runtime import CompiledModel, Core, InferRequest
 from genai_layer.runtimes import load_core
 from genai_layer.tokenizer import Tokenizer

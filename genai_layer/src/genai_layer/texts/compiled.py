@@ -10,7 +10,7 @@ import numpy as np
 
 from genai_layer.abilities import ListsInputs
 from genai_layer.errors import PromptTooLong, RuntimeFailure, runtime_failures
-from genai_layer.json_file import read_object
+from genai_layer.files import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.npu import npu_properties
 from genai_layer.properties import read_properties

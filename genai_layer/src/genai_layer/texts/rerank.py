@@ -14,7 +14,7 @@ import numpy as np
 from genai_layer.encode_call import Text
 from genai_layer.errors import ModelError, PromptError
 from genai_layer.exclusive import Exclusive
-from genai_layer.json_file import read_object
+from genai_layer.files import read_object
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs

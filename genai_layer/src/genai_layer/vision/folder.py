@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from genai_layer.errors import ModelError
-from genai_layer.files import is_file, is_folder
-from genai_layer.json_file import read_object
+from genai_layer.files import is_file, is_folder, read_object
 from genai_layer.vision.patches import Patcher
 
 _CHANNELS = 3

@@ -8,9 +8,8 @@ from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.results_of import decoded_results
 from genai_layer.sinks import Streamer
-from genai_layer.text_generator import Call
+from genai_layer.text_generator import Call, decoded_results
 from genai_layer.vision.results import VLMDecodedResults, VLMPerfMetrics, with_vision_metrics
 
 

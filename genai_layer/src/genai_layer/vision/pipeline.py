@@ -22,9 +22,8 @@ from genai_layer.errors import ConfigError
 from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
-from genai_layer.mechanisms import take_mechanisms
 from genai_layer.npu import StaticLengths
-from genai_layer.properties import read_properties, taken_adapters
+from genai_layer.properties import read_properties, take_mechanisms, taken_adapters
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.errors import PromptError
-from genai_layer.json_file import read_counts
+from genai_layer.files import read_counts
 
 Audio = npt.NDArray[np.float32]
 """Samples from -1 to 1."""

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from genai_layer.errors import ModelError, PropertyError, runtime_failures
-from genai_layer.files import is_file
-from genai_layer.json_file import read_counts
+from genai_layer.files import is_file, read_counts
 from genai_layer.model_folder import add_end_of_text
 from genai_layer.npu import encoder_properties
 from genai_layer.runtime import Array, Core, InferRequest

@@ -9,9 +9,9 @@ from functools import partial
 from weakref import WeakKeyDictionary
 
 from genai_layer.chat_history import ChatHistory
+from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.errors import TemplateError
 from genai_layer.perf_metrics import RawPerfMetrics
-from genai_layer.prompt_encoder import PromptEncoder
 from genai_layer.serve.engine.contract import TextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.openai.messages import TemplateMessage
