@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from genai_layer.openvino_tokenizer import OpenVINOTokenizer, read_model
+from genai_layer.openvino_tokenizer import TokenizerContent, read_model
 
 GOLDENS = Path(__file__).resolve().parent / "goldens" / "tokenizers"
 
@@ -24,7 +24,7 @@ class Golden:
     files: dict[str, bytes]
     results: dict[str, Any]
 
-    def read(self, **edits: Any) -> OpenVINOTokenizer:
+    def read(self, **edits: Any) -> TokenizerContent:
         """Read the models; an edit is (old, new) for ``tokenizer`` or ``detokenizer``."""
         texts: dict[str, str] = {}
         for name in ("tokenizer", "detokenizer"):

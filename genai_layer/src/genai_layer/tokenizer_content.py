@@ -8,7 +8,6 @@ Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,14 @@ from genai_layer import openvino_tokenizer
 from genai_layer.call_form import call_form
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file, read_object
-from genai_layer.openvino_tokenizer import OpenVINOTokenizer, read_model
+from genai_layer.openvino_tokenizer import SPECIAL, TokenizerContent, read_model
 from genai_layer.properties import check_names, with_dictionary
 from genai_layer.tensor import HasData, is_tensor
 
-SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
 _MAX_FILE_BYTES = 256 << 20
 
 
-def read_converted(folder: Path) -> OpenVINOTokenizer | None:
+def read_converted(folder: Path) -> TokenizerContent | None:
     """Return the tokenizer of openvino_tokenizer.xml; None if the folder has tokenizer.json."""
     if is_file(folder / "tokenizer.json"):
         return None
@@ -100,49 +98,21 @@ def _named_template(templates: Sequence[Any]) -> str:
     return named.get("default", next(iter(named.values()), ""))
 
 
-@dataclass(slots=True)
-class TokenizerContent:
-    """A tokenizer, its special tokens and its settings."""
-
-    tokenizer: tokenizers.Tokenizer
-    settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Entries of tokenizer_config.json."""
-    tokens: dict[str, str] = field(default_factory=lambda: dict.fromkeys(SPECIAL, ""))
-    """Special tokens by "bos", "eos" and "pad"; empty if there is none."""
-    ids: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SPECIAL, -1))
-    """Ids of the special tokens; -1 if there is none."""
-    chat_template: str = ""
-
-    def override(self, converted: OpenVINOTokenizer) -> None:
-        """Replace what the folder's files say by what the tokenizer model says."""
-        for name in SPECIAL:
-            if (number := getattr(converted, f"{name}_token_id")) >= 0:
-                self.ids[name] = number
-                self.tokens[name] = getattr(converted, f"{name}_token")
-        self.settings |= converted.settings
-        self.chat_template = converted.chat_template or self.chat_template
-
-
-def read_content(source: Path | OpenVINOTokenizer) -> TokenizerContent:
+def read_content(source: Path | TokenizerContent) -> TokenizerContent:
     """Return the content of a folder, or of tokenizer models in memory.
 
     Raises:
         ModelError: a file is missing or broken, or a tokenizer model has a step that is not
             supported.
     """
-    if isinstance(source, Path):
-        content, converted = _read_folder(source)
-    else:
-        content, converted = TokenizerContent(source.tokenizer), source
-    if converted is not None:
-        content.override(converted)
+    content = _read_folder(source) if isinstance(source, Path) else source
     content.tokenizer.no_padding()
     content.tokenizer.no_truncation()
     return content
 
 
-def _read_folder(folder: Path) -> tuple[TokenizerContent, OpenVINOTokenizer | None]:
-    """Read a folder's files; return its tokenizer model, too, if there is no tokenizer.json."""
+def _read_folder(folder: Path) -> TokenizerContent:
+    """Read a folder's files; its tokenizer model counts if there is no tokenizer.json."""
     converted = read_converted(folder)
     if converted is None:
         tokenizer = read_tokenizer(folder / "tokenizer.json")
@@ -156,7 +126,9 @@ def _read_folder(folder: Path) -> tuple[TokenizerContent, OpenVINOTokenizer | No
         chat_template=find_template(folder),
     )
     _find_ids(content, folder)
-    return content, converted
+    if converted is not None:
+        content.override(converted)
+    return content
 
 
 def _add_tokens(tokenizer: tokenizers.Tokenizer, folder: Path) -> None:
@@ -200,7 +172,7 @@ _TO_CALLER = 6
 """Stack level of the tokenizer's caller for warnings of ``with_dictionary``."""
 
 
-def find_source(given: Sequence[Any], named: Mapping[str, Any]) -> Path | OpenVINOTokenizer:
+def find_source(given: Sequence[Any], named: Mapping[str, Any]) -> Path | TokenizerContent:
     """Return the folder, or the tokenizer that was read from models.
 
     Args:
@@ -232,7 +204,7 @@ def _of_models(
     detokenizer_model: str,
     detokenizer_weights: HasData,
     **named: Any,
-) -> OpenVINOTokenizer:
+) -> TokenizerContent:
     check_names(named)
     return read_model(
         tokenizer_model,

@@ -65,10 +65,10 @@ def test_special_tokens_and_the_template_are_those_of_the_real_tokenizer(
     found = models.read()
     assert found.chat_template == models.results["chat_template"]
     special = models.results["special"]
-    assert [found.bos_token_id, found.bos_token] == special["bos"]
-    assert [found.eos_token_id, found.eos_token] == special["eos"]
-    if found.pad_token_id >= 0:  # openvino_genai names the end-of-text token if there is none
-        assert [found.pad_token_id, found.pad_token] == special["pad"]
+    assert [found.ids["bos"], found.tokens["bos"]] == special["bos"]
+    assert [found.ids["eos"], found.tokens["eos"]] == special["eos"]
+    if found.ids["pad"] >= 0:  # openvino_genai names the end-of-text token if there is none
+        assert [found.ids["pad"], found.tokens["pad"]] == special["pad"]
 
 
 def test_a_pair_of_texts_has_the_form_of_the_rt_info(golden: Any) -> None:

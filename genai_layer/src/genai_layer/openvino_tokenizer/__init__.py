@@ -6,6 +6,6 @@ is built. A step that has no exact counterpart is rejected by name.
 Source: docs/reference/genai.md#tokenizer-models.
 """
 
-from genai_layer.openvino_tokenizer.reader import OpenVINOTokenizer, read, read_model
+from genai_layer.openvino_tokenizer.reader import SPECIAL, TokenizerContent, read, read_model
 
-__all__ = ["OpenVINOTokenizer", "read", "read_model"]
+__all__ = ["SPECIAL", "TokenizerContent", "read", "read_model"]

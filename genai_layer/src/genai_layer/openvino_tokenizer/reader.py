@@ -5,7 +5,7 @@ Source: openvino_tokenizers 2026.4, tokenizer_pipeline.py and hf_parser.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from genai_layer.openvino_tokenizer.splits import (
     splits,
 )
 
+SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
 MAX_FILE_BYTES = 256 << 20
 
 _MODELS = {"BPETokenizer": bpe, "WordpieceTokenizer": wordpiece, "UnigramTokenizer": unigram}
@@ -37,23 +38,29 @@ _INPUTS = dict.fromkeys((*_MODELS, "RegexSplit", "SpecialTokensSplit"), 2) | {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OpenVINOTokenizer:
-    """Tokenizer of a folder with openvino_tokenizer.xml; ids are -1 and texts empty if missing."""
+@dataclass(slots=True)
+class TokenizerContent:
+    """A tokenizer, its special tokens and its settings."""
 
     tokenizer: tokenizers.Tokenizer
-    bos_token_id: int
-    eos_token_id: int
-    pad_token_id: int
-    bos_token: str
-    eos_token: str
-    pad_token: str
-    chat_template: str
     settings: dict[str, Any]
-    """Settings of truncation and padding, as in tokenizer_config.json."""
+    """Entries of tokenizer_config.json."""
+    tokens: dict[str, str]
+    """Special tokens by "bos", "eos" and "pad"; empty if there is none."""
+    ids: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SPECIAL, -1))
+    """Ids of the special tokens; -1 if there is none."""
+    chat_template: str = ""
+
+    def override(self, converted: TokenizerContent) -> None:
+        """Replace what the folder's files say by what the tokenizer model says."""
+        for name, number in converted.ids.items():
+            if number >= 0:
+                self.ids[name], self.tokens[name] = number, converted.tokens[name]
+        self.settings |= converted.settings
+        self.chat_template = converted.chat_template or self.chat_template
 
 
-def read(folder: Path) -> OpenVINOTokenizer:
+def read(folder: Path) -> TokenizerContent:
     """Read openvino_tokenizer.xml and openvino_detokenizer.xml of a folder.
 
     Raises:
@@ -78,7 +85,7 @@ def read_model(
     tokenizer_weights: bytes,
     detokenizer_xml: str,
     detokenizer_weights: bytes,
-) -> OpenVINOTokenizer:
+) -> TokenizerContent:
     """Read a tokenizer and its detokenizer from memory.
 
     Raises:
@@ -197,25 +204,15 @@ def _check_unmerged(
 
 def _described(
     graph: Graph, made: tokenizers.Tokenizer, settings: dict[str, Any]
-) -> OpenVINOTokenizer:
-    ids: list[int] = []
-    for name in ("bos", "eos", "pad"):
+) -> TokenizerContent:
+    ids: dict[str, int] = {}
+    for name in SPECIAL:
         given = graph.rt_info.get(f"{name}_token_id", "-1")
         if not given.removeprefix("-").isdecimal() or len(given) > 9:
             raise graph.error(f"{name}_token_id={given!r} is not an integer")
-        ids.append(int(given))
-    texts = [(made.id_to_token(number) or "") if number >= 0 else "" for number in ids]
-    return OpenVINOTokenizer(
-        tokenizer=made,
-        bos_token_id=ids[0],
-        eos_token_id=ids[1],
-        pad_token_id=ids[2],
-        bos_token=texts[0],
-        eos_token=texts[1],
-        pad_token=texts[2],
-        chat_template=graph.rt_info.get("chat_template", ""),
-        settings=settings,
-    )
+        ids[name] = int(given)
+    tokens = {name: (made.id_to_token(n) or "") if n >= 0 else "" for name, n in ids.items()}
+    return TokenizerContent(made, settings, tokens, ids, graph.rt_info.get("chat_template", ""))
 
 
 def _content(path: Path) -> bytes:
