@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from genai_layer import GenerationConfig
-from genai_layer.serve.engine.activity import Activity
-from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.activity import Activity, Commons
 from genai_layer.serve.engine.running import RunningRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.metrics import Metrics

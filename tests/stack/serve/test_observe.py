@@ -13,8 +13,7 @@ from fastapi.testclient import TestClient
 
 from genai_layer import GenerationConfig
 from genai_layer.serve.app import create_app
-from genai_layer.serve.engine.activity import Activity
-from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.activity import Activity, Commons
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.metrics import Metrics

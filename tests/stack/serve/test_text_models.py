@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from genai_layer.serve.engine.activity import Activity
-from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.activity import Activity, Commons
 from genai_layer.serve.errors import QueueFull, TimedOut, TooLong
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.metrics import Metrics

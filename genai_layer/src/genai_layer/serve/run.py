@@ -13,8 +13,7 @@ from functools import partial
 
 from genai_layer.errors import PropertyError
 from genai_layer.serve.app import create_app
-from genai_layer.serve.engine.activity import Activity
-from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.activity import Activity, Commons
 from genai_layer.serve.metrics import Metrics
 from genai_layer.serve.models.opening import ShowsLoading, open_model, show_nothing
 from genai_layer.serve.models.registry import ModelRegistry

@@ -17,8 +17,7 @@ from genai_layer.serve.engine.contract import Chunk, Embeddings, ModelCard, Rank
 from genai_layer.serve.errors import QueueFull, ServeError, UnknownModel, as_serve_error
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.openai import router
-from genai_layer.serve.openai.description import describe
-from genai_layer.serve.openai.rejections import rejection
+from genai_layer.serve.openai.validation import describe, rejection
 from genai_layer.testing.toy import EOS, write_toy_folder
 
 LIMITS = Limits(queue=8)

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.genai.serve.openai.conftest import Serve
 
-from genai_layer.serve.openai.rejections import rejection
+from genai_layer.serve.openai.validation import rejection
 
 CHAT: Any = {"model": "toy", "messages": [{"role": "user", "content": "a"}]}
 

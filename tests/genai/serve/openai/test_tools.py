@@ -17,9 +17,8 @@ from tokenizers import AddedToken
 
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.serve.openai.tools import forms
-from genai_layer.serve.openai.tools.call import Call
-from genai_layer.serve.openai.tools.readers import JsonReader, Part, Reader, TaggedReader
+from genai_layer.serve.openai.tools import calls
+from genai_layer.serve.openai.tools.calls import Call, JsonReader, Part, Reader, TaggedReader
 from genai_layer.testing.toy import EOS, ids_of
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -172,8 +171,8 @@ def test_strict_calls_need_tags_or_a_forced_choice(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("template", "form"),
     [
-        (HERMES, forms.HERMES),
-        (LLAMA, forms.LLAMA),
+        (HERMES, calls.HERMES),
+        (LLAMA, calls.LLAMA),
         (HERMES + "<function=", None),
         (HERMES + "<arg_key>", None),
         ("{{ tools }}", None),
@@ -181,7 +180,7 @@ def test_strict_calls_need_tags_or_a_forced_choice(serve: Serve) -> None:
 )
 def test_the_form_follows_the_template(serve: Serve, template: str, form: Any) -> None:
     _, model = serve("x", template=template)
-    assert forms.form_of(model.tokenizer) is form
+    assert calls.form_of(model.tokenizer) is form
 
 
 def test_a_special_tag_has_no_text_to_be_read(
@@ -190,7 +189,7 @@ def test_a_special_tag_has_no_text_to_be_read(
     _, model = serve("x", template=HERMES)
     token = AddedToken("<tool_call>", special=True)
     monkeypatch.setattr(type(model.tokenizer), "special_tokens", {300: token})
-    assert forms.form_of(model.tokenizer) is None
+    assert calls.form_of(model.tokenizer) is None
 
 
 def parts_of(reader: Reader, texts: list[str]) -> list[Part]:
@@ -228,7 +227,7 @@ READS = {
 def test_the_parts_do_not_depend_on_the_steps(text: str, cuts: set[int]) -> None:
     places = [0, *sorted(cuts), len(text)]
     steps = [text[a:b] for a, b in pairwise(places)]
-    found = parts_of(TaggedReader(forms.HERMES, {"clock"}), steps)
+    found = parts_of(TaggedReader(calls.HERMES, {"clock"}), steps)
     assert names_of(found) == READS[text]
 
 
@@ -248,7 +247,7 @@ def test_the_parts_do_not_depend_on_the_steps(text: str, cuts: set[int]) -> None
 )
 def test_a_call_is_the_whole_text_or_none(text: str, expected: list[Any]) -> None:
     for steps in ([text], [*text]):
-        found = parts_of(JsonReader(forms.LLAMA, {"clock"}), steps)
+        found = parts_of(JsonReader(calls.LLAMA, {"clock"}), steps)
         assert names_of(found) == expected
     assert Call("a", "{}").id != Call("a", "{}").id
 

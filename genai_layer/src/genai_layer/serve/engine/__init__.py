@@ -5,9 +5,7 @@ text_model   language model: it checks requests, bounds its queue, and has them 
 running      request that was accepted
 stepper      thread that runs the steps
 text_tasks   models of embeddings and ranks
-activity     work in progress, and its end at the shutdown
-commons      parts of the server that all models share
-queue_bound  bound of a queue
-rate         rate of completed requests
+activity     work in progress, and its end at the shutdown; parts that all models share
+rate         rate of completed requests, and the bound of a queue
 times        times of a request, for the metrics
 """

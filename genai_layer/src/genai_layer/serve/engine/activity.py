@@ -1,11 +1,17 @@
-"""Work in progress on all models, and its end when the server shuts down."""
+"""Work in progress on all models, and its end when the server shuts down.
+
+Parts of the server that all models share, of which it is one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from genai_layer.serve.errors import ServeError, TimedOut, shutting_down
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.metrics import Metrics
 
 T = TypeVar("T")
 
@@ -105,3 +111,12 @@ def _note_error(work: asyncio.Future[Any]) -> None:
     """Read the error of work, as its client may have left; asyncio would log it otherwise."""
     if not work.cancelled():
         work.exception()
+
+
+@dataclass(frozen=True, slots=True)
+class Commons:
+    """Limits of requests, metrics, and the work in progress."""
+
+    limits: Limits
+    metrics: Metrics
+    activity: Activity

@@ -1,10 +1,12 @@
-"""Rate at which a model completes requests, for Retry-After."""
+"""Rate at which a model completes requests, for Retry-After; bound of a model's queue."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections import deque
+
+from genai_layer.serve.errors import QueueFull
 
 _WINDOW = 32
 """Completed requests of which the rate is the mean."""
@@ -33,3 +35,24 @@ class CompletionRate:
             return _UNKNOWN
         seconds = requests * (now - recent[0]) / len(recent)
         return min(max(math.ceil(seconds), 1), _LONGEST)
+
+
+def check_queue(name: str, waiting: int, limit: int, rate: CompletionRate) -> None:
+    """Reject a request if the queue is full.
+
+    Args:
+        name: name of the model.
+        waiting: requests that wait.
+        limit: maximum number of these.
+        rate: the model's, from which the time to wait follows.
+
+    Raises:
+        QueueFull: the queue is full; its header Retry-After has the seconds to wait.
+    """
+    if waiting < limit:
+        return
+    seconds = str(rate.seconds_for(waiting))
+    raise QueueFull(
+        f"{name}: {waiting} requests wait, as many as the queue holds; try again in {seconds} s",
+        headers={"Retry-After": seconds},
+    )

@@ -12,10 +12,8 @@ from genai_layer.batching.request import GenerationHandle
 from genai_layer.errors import PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.serve.engine.activity import timed_out
-from genai_layer.serve.engine.commons import Commons
-from genai_layer.serve.engine.queue_bound import check_queue
-from genai_layer.serve.engine.rate import CompletionRate
+from genai_layer.serve.engine.activity import Commons, timed_out
+from genai_layer.serve.engine.rate import CompletionRate, check_queue
 from genai_layer.serve.engine.running import RunningRequest
 from genai_layer.serve.engine.stepper import Stepper
 from genai_layer.serve.engine.times import RequestTimes

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from genai_layer.errors import PromptTooLong
-from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.contract import Embeddings, Ranking
-from genai_layer.serve.engine.queue_bound import check_queue
-from genai_layer.serve.engine.rate import CompletionRate
+from genai_layer.serve.engine.rate import CompletionRate, check_queue
 from genai_layer.serve.engine.times import RequestTimes
 from genai_layer.serve.errors import TooLong
 from genai_layer.texts.embedding import TextEmbeddingPipeline

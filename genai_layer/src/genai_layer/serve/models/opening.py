@@ -13,7 +13,7 @@ from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler import SchedulerConfig
-from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.engine.text_tasks import ServedEmbeddingModel, ServedRerankModel
 from genai_layer.serve.models.spec import ModelSpec

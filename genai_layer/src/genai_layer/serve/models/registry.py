@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from genai_layer.errors import GenAIError
-from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.contract import Kind, ModelCard
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.engine.text_tasks import ServedEmbeddingModel, ServedRerankModel

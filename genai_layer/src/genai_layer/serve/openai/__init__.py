@@ -11,18 +11,15 @@ schemas            bodies of requests and replies
 tools              calls of functions
 messages           messages as chat templates read them
 formats            grammar of a requested format
-json_grammar       grammar of JSON on one line
 turn               a model's turn in a chat: the prompt, and the form of the answer
 sampling           parameters of a generation
-choices            generations that run side by side
-answers            answers as they grow
+answers            answers as they grow, from generations that run side by side
 output             items of a response
 log_probabilities  log-probabilities in the forms of the endpoints
 counts             usage
 identity           ids, times, the fingerprint
 streams            server-sent events; clients that disconnect
-rejections         errors of a body's fields
-description        the endpoints in OpenAPI
+validation         errors of a body's fields; validation in OpenAPI
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from fastapi import APIRouter, Response
 from genai_layer.serve.engine.contract import Models, TextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
-from genai_layer.serve.openai.answers import Answer, Answers, ScoredToken, Step
-from genai_layer.serve.openai.choices import start_choices
+from genai_layer.serve.openai.answers import Answer, Answers, ScoredToken, Step, start_choices
 from genai_layer.serve.openai.counts import check_count, usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.identity import FINGERPRINT, new_id, now
@@ -32,10 +31,10 @@ from genai_layer.serve.openai.schemas.chat import (
     ChoiceDelta,
 )
 from genai_layer.serve.openai.schemas.errors import replies
-from genai_layer.serve.openai.schemas.logprobs import ChoiceLogprobs
+from genai_layer.serve.openai.schemas.tokens import ChoiceLogprobs
 from genai_layer.serve.openai.schemas.tools import CalledFunction, NamedTool, ToolCall
 from genai_layer.serve.openai.streams import DONE, EventStream, error_event, event
-from genai_layer.serve.openai.tools.call import Call
+from genai_layer.serve.openai.tools.calls import Call
 from genai_layer.serve.openai.tools.offer import Offer, make_offer
 from genai_layer.serve.openai.turn import prepare_turn
 

@@ -15,8 +15,7 @@ from fastapi import APIRouter, Response
 from genai_layer.serve.engine.contract import Models, TextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
-from genai_layer.serve.openai.answers import Answers, ScoredToken
-from genai_layer.serve.openai.choices import start_choices
+from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
 from genai_layer.serve.openai.counts import check_count, usage_of
 from genai_layer.serve.openai.identity import FINGERPRINT, new_id, now
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
@@ -27,9 +26,9 @@ from genai_layer.serve.openai.schemas.completions import (
     CompletionRequest,
 )
 from genai_layer.serve.openai.schemas.errors import replies
-from genai_layer.serve.openai.schemas.logprobs import CompletionLogprobs
+from genai_layer.serve.openai.schemas.tokens import CompletionLogprobs
 from genai_layer.serve.openai.streams import DONE, EventStream, error_event, event
-from genai_layer.serve.openai.tools.readers import PlainReader
+from genai_layer.serve.openai.tools.calls import PlainReader
 
 Prompt = str | list[int]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.openai.answers import Answers
-from genai_layer.serve.openai.schemas.usage import (
+from genai_layer.serve.openai.schemas.tokens import (
     InputDetails,
     OutputDetails,
     PromptDetails,

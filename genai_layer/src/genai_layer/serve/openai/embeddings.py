@@ -11,13 +11,13 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from genai_layer.serve.engine.contract import Models
-from genai_layer.serve.openai.schemas.embeddings import (
+from genai_layer.serve.openai.schemas.errors import replies
+from genai_layer.serve.openai.schemas.texts import (
     Embedding,
     EmbeddingReply,
     EmbeddingRequest,
 )
-from genai_layer.serve.openai.schemas.errors import replies
-from genai_layer.serve.openai.schemas.usage import EmbeddingUsage
+from genai_layer.serve.openai.schemas.tokens import EmbeddingUsage
 
 
 def embeddings_router(models: Models) -> APIRouter:

@@ -1,10 +1,13 @@
-"""Grammar of a requested format: any text, a JSON object, or JSON of a schema."""
+"""Grammar of a requested format: any text, a JSON object, or JSON of a schema.
+
+JSON is on one line: a model that repeats spaces would not end.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from genai_layer.serve.openai.json_grammar import json_grammar
 from genai_layer.serve.openai.schemas.formats import (
     FlatSchemaFormat,
     JsonFormat,
@@ -12,7 +15,23 @@ from genai_layer.serve.openai.schemas.formats import (
     SchemaFormat,
     TextFormat,
 )
-from genai_layer.structured.formats import StructuralFormat
+from genai_layer.structured.formats import JSONSchema, StructuralFormat
+
+_ONE_LINE = {
+    "x-guidance": {
+        "whitespace_flexible": False,
+        "item_separator": ", ",
+        "key_separator": ": ",
+        "coerce_one_of": True,
+    }
+}
+"""Options of llguidance, which compiles grammars."""
+
+
+def json_grammar(schema: dict[str, Any]) -> JSONSchema:
+    """Return the grammar of JSON that follows a schema."""
+    return JSONSchema(json.dumps(schema | _ONE_LINE))
+
 
 _OBJECT: dict[str, Any] = {"type": "object"}
 

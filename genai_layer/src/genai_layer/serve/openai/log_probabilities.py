@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Sequence
 
 from genai_layer.serve.openai.answers import ScoredToken
-from genai_layer.serve.openai.schemas.logprobs import (
+from genai_layer.serve.openai.schemas.tokens import (
     Alternative,
     CompletionLogprobs,
     TokenLogprob,

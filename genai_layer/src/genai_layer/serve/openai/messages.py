@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from genai_layer.serve.errors import BadRequest
-from genai_layer.serve.openai.schemas.input_items import (
+from genai_layer.serve.openai.schemas.items import (
     Input,
     InputCall,
     InputContent,

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import Literal
 
 from genai_layer.serve.openai.identity import new_id
-from genai_layer.serve.openai.schemas.events import (
+from genai_layer.serve.openai.schemas.items import (
+    OutputCall,
+    OutputItem,
+    OutputMessage,
+    OutputText,
+)
+from genai_layer.serve.openai.schemas.responses import (
     ArgumentsDelta,
     ArgumentsDone,
     Event,
@@ -15,15 +21,8 @@ from genai_layer.serve.openai.schemas.events import (
     TextDelta,
     TextDone,
 )
-from genai_layer.serve.openai.schemas.logprobs import TokenLogprob
-from genai_layer.serve.openai.schemas.output_items import (
-    OutputCall,
-    OutputItem,
-    OutputMessage,
-    OutputText,
-)
-from genai_layer.serve.openai.tools.call import Call
-from genai_layer.serve.openai.tools.readers import Part
+from genai_layer.serve.openai.schemas.tokens import TokenLogprob
+from genai_layer.serve.openai.tools.calls import Call, Part
 
 
 class Output:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 from genai_layer.serve.engine.contract import Models
 from genai_layer.serve.openai.identity import new_id
 from genai_layer.serve.openai.schemas.errors import replies
-from genai_layer.serve.openai.schemas.rerank import (
+from genai_layer.serve.openai.schemas.texts import (
     Rank,
     RankedDocument,
     RerankReply,

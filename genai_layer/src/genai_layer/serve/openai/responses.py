@@ -13,8 +13,7 @@ from fastapi import APIRouter, Response
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.serve.engine.contract import Models, TextModel
 from genai_layer.serve.errors import BadRequest
-from genai_layer.serve.openai.answers import Answers, Step
-from genai_layer.serve.openai.choices import start_choices
+from genai_layer.serve.openai.answers import Answers, Step, start_choices
 from genai_layer.serve.openai.counts import response_usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.identity import new_id, now
@@ -23,14 +22,16 @@ from genai_layer.serve.openai.messages import response_messages
 from genai_layer.serve.openai.output import Output
 from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.errors import replies
-from genai_layer.serve.openai.schemas.events import ErrorEvent, Event, ResponseEvent
-from genai_layer.serve.openai.schemas.logprobs import TokenLogprob
 from genai_layer.serve.openai.schemas.responses import (
+    ErrorEvent,
+    Event,
     Incomplete,
     ResponseError,
+    ResponseEvent,
     ResponseReply,
     ResponseRequest,
 )
+from genai_layer.serve.openai.schemas.tokens import TokenLogprob
 from genai_layer.serve.openai.streams import EventStream, event, reported
 from genai_layer.serve.openai.tools.offer import make_offer
 from genai_layer.serve.openai.turn import prepare_turn

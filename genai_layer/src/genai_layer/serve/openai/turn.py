@@ -15,10 +15,16 @@ from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.serve.engine.contract import TextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.openai.messages import TemplateMessage
-from genai_layer.serve.openai.tools.forms import JSON, Form, form_of
-from genai_layer.serve.openai.tools.grammar import call_grammar
-from genai_layer.serve.openai.tools.offer import Offer
-from genai_layer.serve.openai.tools.readers import JsonReader, PlainReader, Reader, TaggedReader
+from genai_layer.serve.openai.tools.calls import (
+    JSON,
+    Form,
+    JsonReader,
+    PlainReader,
+    Reader,
+    TaggedReader,
+    form_of,
+)
+from genai_layer.serve.openai.tools.offer import Offer, call_grammar
 from genai_layer.structured.formats import StructuralFormat
 
 _ENCODERS: WeakKeyDictionary[TextModel, PromptEncoder] = WeakKeyDictionary()

@@ -5,17 +5,13 @@ sampling      parameters that all endpoints of text share
 tools         functions that a model may call
 formats       structured output
 messages      messages of a chat
-usage         counts of tokens
-logprobs      log-probabilities of tokens
+tokens        log-probabilities of tokens, and counts
 errors        OpenAI's error JSON
 chat          /v1/chat/completions
 completions   /v1/completions
-input_items   input of /v1/responses
-output_items  output of /v1/responses
-responses     /v1/responses
-events        events of a streamed response
-embeddings    /v1/embeddings
-rerank        /v1/rerank
+items         input and output of /v1/responses
+responses     /v1/responses, and the events of a streamed response
+texts         /v1/embeddings, /v1/rerank
 models        /v1/models
 
 A field of type None is one of OpenAI's that the server does not support: any value but null is

@@ -8,11 +8,10 @@ from pydantic import Field
 
 from genai_layer.serve.openai.schemas.base import Inert, Reply
 from genai_layer.serve.openai.schemas.formats import ChatFormat
-from genai_layer.serve.openai.schemas.logprobs import ChoiceLogprobs
 from genai_layer.serve.openai.schemas.messages import Message
 from genai_layer.serve.openai.schemas.sampling import MOST_ALTERNATIVES, Choosing, Tokens
+from genai_layer.serve.openai.schemas.tokens import ChoiceLogprobs, Usage
 from genai_layer.serve.openai.schemas.tools import CalledFunction, Choice, NamedTool, Tool, ToolCall
-from genai_layer.serve.openai.schemas.usage import Usage
 
 Finish = Literal["stop", "length", "tool_calls"]
 """Reason for the end of a choice."""

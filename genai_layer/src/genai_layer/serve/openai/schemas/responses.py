@@ -1,4 +1,7 @@
-"""Bodies of /v1/responses."""
+"""Bodies of /v1/responses, and events of a streamed response.
+
+Source: docs/reference/openai.md#responses.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,10 @@ from pydantic import Field
 
 from genai_layer.serve.openai.schemas.base import Body, Inert, Metadata, Reply
 from genai_layer.serve.openai.schemas.formats import FlatFormat
-from genai_layer.serve.openai.schemas.input_items import Input
-from genai_layer.serve.openai.schemas.output_items import OutputItem
+from genai_layer.serve.openai.schemas.items import Input, OutputItem, OutputText
 from genai_layer.serve.openai.schemas.sampling import MOST_ALTERNATIVES, Sampled, Tokens
+from genai_layer.serve.openai.schemas.tokens import ResponseUsage, TokenLogprob
 from genai_layer.serve.openai.schemas.tools import Choice, FlatNamedTool, FlatTool
-from genai_layer.serve.openai.schemas.usage import ResponseUsage
 
 
 class TextOptions(Body):
@@ -95,3 +97,74 @@ class ResponseReply(Reply):
     top_logprobs: int
     top_p: float
     truncation: Literal["disabled"]
+
+
+class Event(Reply):
+    """Event; its type is also the type of the server-sent event."""
+
+    type: str
+    sequence_number: int = 0
+    """Number among the events of the stream."""
+
+
+class ResponseEvent(Event):
+    """Change of the response's status."""
+
+    response: ResponseReply
+
+
+class ItemEvent(Event):
+    """Begin or end of an item."""
+
+    output_index: int
+    item: OutputItem
+
+
+class _PartOfItem(Event):
+    item_id: str
+    output_index: int
+
+
+class _PartOfText(_PartOfItem):
+    content_index: int
+
+
+class PartEvent(_PartOfText):
+    """Begin or end of a message's text."""
+
+    part: OutputText
+
+
+class TextDelta(_PartOfText):
+    """Text that follows earlier text."""
+
+    delta: str
+    logprobs: list[TokenLogprob]
+
+
+class TextDone(_PartOfText):
+    """Complete text."""
+
+    text: str
+    logprobs: list[TokenLogprob]
+
+
+class ArgumentsDelta(_PartOfItem):
+    """Arguments of a call."""
+
+    delta: str
+
+
+class ArgumentsDone(_PartOfItem):
+    """Complete arguments of a call."""
+
+    name: str
+    arguments: str
+
+
+class ErrorEvent(Event):
+    """Error that ends the stream."""
+
+    message: str
+    param: str | None
+    code: str | None

@@ -1,4 +1,4 @@
-"""Functions that a request offers to the model."""
+"""Functions that a request offers to the model, and the grammar of a text with calls of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from genai_layer.serve.errors import BadRequest
+from genai_layer.serve.openai.formats import json_grammar
 from genai_layer.serve.openai.schemas.tools import Choice, Function, NamedFunction
+from genai_layer.serve.openai.tools.calls import Form
+from genai_layer.structured.formats import (
+    JSONSchema,
+    StructuralFormat,
+    Tag,
+    TagsWithSeparator,
+    TriggeredTags,
+    Union,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +71,55 @@ def make_offer(
             param="tool_choice",
         )
     return Offer(functions, choice not in (None, "auto", "none"), parallel is not False)
+
+
+_DEFINITIONS = ("$defs", "definitions")
+"""Keywords of a root schema that references point to."""
+
+
+def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
+    """Return the grammar that an offer needs; None if the model may write any text.
+
+    Args:
+        offer: at least one function.
+        form: form in which the model writes calls.
+
+    Raises:
+        BadRequest: the form has no grammar for free text with strict calls.
+    """
+    strict = any(one.strict for one in offer.functions)
+    if form.begin:
+        tags = [_tag(one, form) for one in offer.functions]
+        once = not offer.parallel
+        if offer.forced:
+            return TagsWithSeparator(tags, "\n", at_least_one=True, stop_after_first=once)
+        if strict or once:
+            return TriggeredTags([form.begin], tags, stop_after_first=once)
+        return None
+    if offer.forced:
+        schemas = [_schema(one, form) for one in offer.functions]
+        return schemas[0] if len(schemas) == 1 else Union(schemas)
+    if strict:
+        raise BadRequest(
+            "tools: strict: this model's calls have no tags, so free text cannot be told from "
+            "calls; set tool_choice to required, or strict to false",
+            param="tools",
+        )
+    return None
+
+
+def _tag(function: Function, form: Form) -> Tag:
+    return Tag(f"{form.begin}\n", _schema(function, form), f"\n{form.end}")
+
+
+def _schema(function: Function, form: Form) -> JSONSchema:
+    """Return the schema of a call; definitions move to its root, as references expect them."""
+    arguments: dict[str, Any] = dict(function.parameters or {"type": "object", "properties": {}})
+    moved = {name: arguments.pop(name) for name in _DEFINITIONS if name in arguments}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"name": {"const": function.name}, form.arguments: arguments},
+        "required": ["name", form.arguments],
+        "additionalProperties": False,
+    }
+    return json_grammar(schema | moved)

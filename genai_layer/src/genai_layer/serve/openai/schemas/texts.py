@@ -1,16 +1,46 @@
-"""Bodies of /v1/rerank, in the form that Jina and Cohere share.
+"""Bodies of /v1/embeddings, and of /v1/rerank in the form that Jina and Cohere share.
 
 Source: docs/reference/openai.md#rerank.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from genai_layer.serve.openai.schemas.base import Body, Reply
-from genai_layer.serve.openai.schemas.embeddings import MOST_TEXTS
+from genai_layer.serve.openai.schemas.base import Body, Inert, Reply
+from genai_layer.serve.openai.schemas.tokens import EmbeddingUsage
+
+MOST_TEXTS = 2048
+
+
+class EmbeddingRequest(Body):
+    """Texts to embed; ids of tokens are not supported."""
+
+    model: str
+    input: str | Annotated[list[str], Field(min_length=1, max_length=MOST_TEXTS)]
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: None = None
+    user: Inert = None
+
+
+class Embedding(Reply):
+    """Embedding of one text."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+    """Numbers; or base64 of their bytes as f32, little-endian."""
+
+
+class EmbeddingReply(Reply):
+    """Embeddings in the order of the texts."""
+
+    object: Literal["list"]
+    data: list[Embedding]
+    model: str
+    usage: EmbeddingUsage
 
 
 class Document(Body):

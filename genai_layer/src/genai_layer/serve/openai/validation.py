@@ -1,9 +1,11 @@
-"""Errors of a body's fields, in the server's form."""
+"""FastAPI's validation: errors of a body's fields in the server's form; its place in OpenAPI."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, cast
+
+from fastapi import FastAPI
 
 from genai_layer.serve.errors import BadRequest
 
@@ -53,3 +55,27 @@ def _path(error: Any, body: object) -> list[int | str]:
             continue
         path.append(step)
     return [*path, *steps[-1:]] if error["type"] == "missing" else path
+
+
+_VALIDATION = "422"
+"""Status that FastAPI describes for each body; the server answers 400, as OpenAI does."""
+
+
+def describe(app: FastAPI) -> None:
+    """Leave out of an app's description the status that the server never sends."""
+    complete = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            _prune(complete())
+        return complete()
+
+    app.openapi = openapi
+
+
+def _prune(schema: dict[str, Any]) -> None:
+    for path in schema["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop(_VALIDATION, None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(name, None)

@@ -1,12 +1,93 @@
-"""Readers of a growing text: calls of functions, and the text beside them."""
+"""Calls of functions as models write them, and readers of a growing text that finds them.
+
+The text beside calls is read, too. The chat template chooses the form of calls.
+
+Source: docs/reference/openai.md#calls-of-functions.
+"""
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Collection
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
-from genai_layer.serve.openai.tools.call import Call, read_call
-from genai_layer.serve.openai.tools.forms import Form
+from genai_layer.errors import ParseError
+from genai_layer.parsers.tool_calls import Llama3JsonToolParser
+from genai_layer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A call is a JSON object with the entry ``name`` and the arguments, between tags."""
+
+    arguments: str
+    """Name of the entry with the arguments."""
+    begin: str = ""
+    """Tag before a call; without tags, a call is the whole text."""
+    end: str = ""
+
+
+JSON = Form("arguments")
+"""Form of calls that only a grammar makes a model write."""
+LLAMA = Form("parameters")
+HERMES = Form("arguments", "<tool_call>", "</tool_call>")
+"""Form of Hermes, Qwen 2.5 and Qwen 3."""
+
+
+_XML = ("<function=", "<arg_key>")
+"""Tags of Qwen3-Coder's and GLM's calls, which stand between HERMES's tags, too."""
+
+
+def form_of(tokenizer: Tokenizer) -> Form | None:
+    """Return the form that a model's chat template teaches it; None if it is not known here."""
+    template = tokenizer.chat_template
+    if HERMES.begin in template:
+        other = any(tag in template for tag in _XML)
+        special = {token.content for token in tokenizer.special_tokens.values()}
+        return None if other or HERMES.begin in special else HERMES  # those have no text
+    if '"name": function name, "parameters":' in template:
+        return LLAMA
+    return None
+
+
+def _new_id() -> str:
+    return f"call_{secrets.token_hex(12)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call of a function."""
+
+    name: str
+    arguments: str
+    """JSON text of an object."""
+    id: str = field(default_factory=_new_id)
+
+
+def read_call(text: str, form: Form, names: Collection[str]) -> Call | None:
+    """Return the call that a text is; None if the text is no call of a known function.
+
+    Args:
+        text: text between the tags of the form.
+        form: form of calls.
+        names: known functions.
+    """
+    text = text.strip()
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    message: dict[str, Any] = {"content": text}
+    try:
+        Llama3JsonToolParser().parse(message)
+    except ParseError:
+        return None
+    call = cast(dict[str, Any], message["tool_calls"][0])
+    name, arguments = call.get("name"), call.get(form.arguments)
+    if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
+        return None
+    return Call(name, json.dumps(arguments, ensure_ascii=False))
+
 
 Part = str | Call
 """Part of an answer: text, which follows earlier text, or a call."""

@@ -1,4 +1,4 @@
-"""Input of /v1/responses: messages, calls, and their results.
+"""Input and output of /v1/responses: messages, calls of functions, and their results.
 
 Items of an earlier response may be returned as they are.
 """
@@ -9,7 +9,8 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Discriminator, Field, Tag
 
-from genai_layer.serve.openai.schemas.base import Body, Inert
+from genai_layer.serve.openai.schemas.base import Body, Inert, Reply
+from genai_layer.serve.openai.schemas.tokens import TokenLogprob
 
 
 class InputText(Body):
@@ -75,3 +76,40 @@ InputItem = Annotated[
 ]
 
 Input = str | Annotated[list[InputItem], Field(min_length=1)]
+
+
+ItemStatus = Literal["in_progress", "completed", "incomplete"]
+
+
+class OutputText(Reply):
+    """Text of a message."""
+
+    type: Literal["output_text"]
+    text: str
+    annotations: list[None]
+    """Always empty."""
+    logprobs: list[TokenLogprob]
+
+
+class OutputMessage(Reply):
+    """Message of the model."""
+
+    type: Literal["message"]
+    id: str
+    role: Literal["assistant"]
+    status: ItemStatus
+    content: list[OutputText]
+
+
+class OutputCall(Reply):
+    """Call of a function."""
+
+    type: Literal["function_call"]
+    id: str
+    call_id: str
+    name: str
+    arguments: str
+    status: ItemStatus
+
+
+OutputItem = OutputMessage | OutputCall
