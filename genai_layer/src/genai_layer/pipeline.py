@@ -29,19 +29,25 @@ from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
-from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.request import Speculation
-from genai_layer.started_chat import KeepsChat, with_turn
+from genai_layer.started_chat import with_turn
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
-from genai_layer.text_generator import Call, Target, TextGenerator, decoded_results, encoded_results
+from genai_layer.text_generator import (
+    Call,
+    Target,
+    TextGenerator,
+    TextPipeline,
+    decoded_results,
+    encoded_results,
+)
 from genai_layer.token_ids import Ids, is_ids, prompts_ids, texts_of
 from genai_layer.tokenizer import Tokenizer
 
 Inputs = str | list[str] | ChatHistory | Ids
 
 
-class LLMPipeline(KeepsChat):
+class LLMPipeline(TextPipeline):
     """Text generation with a language model.
 
     Args:
@@ -120,29 +126,10 @@ class LLMPipeline(KeepsChat):
         core = load_core(device) if core is None else core
         target = Target(core, device, properties, lengths, imported)
         find = partial(given.source.model, core, needed=not imported)
-        self._generator = TextGenerator(find, target, adapters, tokenizer)
-        place = Place(device, given_properties, core, tokenizer)
-        self._generator.assistant = speculation.open(place, self._generator.lengths)
+        source = speculation, given_properties
+        self._generator = TextGenerator(find, target, adapters, tokenizer, *source)
         self._config.adapters = adapters
         self._load_time = watch.microseconds() / 1000
-
-    def get_tokenizer(self) -> Tokenizer:
-        """Return the tokenizer."""
-        return self._tokenizer
-
-    def get_generation_config(self) -> GenerationConfig:
-        """Return a copy of the default parameters."""
-        return self._config.updated({})
-
-    def set_generation_config(self, config: GenerationConfig) -> None:
-        """Set the default parameters; missing stop tokens are taken from the previous ones.
-
-        Raises:
-            ConfigError: the parameters contradict each other; the previous ones stay.
-        """
-        effective = config.with_stops_of(self._config)
-        effective.validate()
-        self._config = effective
 
     @overload
     def generate(
@@ -200,9 +187,7 @@ class LLMPipeline(KeepsChat):
             RuntimeFailure: the runtime failed.
         """
         began = Stopwatch()
-        base = self._config if generation_config is None else generation_config
-        config = base.with_stops_of(self._config).updated(kwargs)
-        config.validate()
+        config = self._effective(generation_config or self._config, kwargs)
         begin_parsing(streamer)
         call = Call(config, streamer, began, PerfMetrics(self._load_time))
         if is_ids(inputs):
@@ -228,18 +213,16 @@ class LLMPipeline(KeepsChat):
 
     __call__ = generate
 
-    def execution_report(self) -> Mapping[str, str]:
-        """Return the runtime's facts on the last generation; empty if it reports none."""
-        return self._generator.execution_report()
-
     def _generate_chat(
-        self, history: ChatHistory, call: Call
+        self, history: ChatHistory, call: Call[PerfMetrics]
     ) -> tuple[DecodedResults, StreamingStatus]:
         ids = self._prompts.chat(history, call.metrics.raw_metrics)
         (sequences,) = generated = self._generator.run([ids], call)
         return decoded_results(generated, call), sequences[0].status
 
-    def _generate_turn(self, chat: ChatHistory, texts: list[str], call: Call) -> DecodedResults:
+    def _generate_turn(
+        self, chat: ChatHistory, texts: list[str], call: Call[PerfMetrics]
+    ) -> DecodedResults:
         """Generate in the started chat; a cancelled or failed turn is not added to it."""
         attempt = with_turn(chat, texts)
         results, status = self._generate_chat(attempt, call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from genai_layer.abilities import ReportsExecution
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
@@ -24,8 +24,10 @@ from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import AnyModel, Core, InferRequest
 from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.perf_metrics import metrics_of_models
-from genai_layer.speculation.request import Assistant
+from genai_layer.speculation.request import Speculation
+from genai_layer.started_chat import KeepsChat
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -61,15 +63,18 @@ def limits_of(
     return Limits(config.get_max_new_tokens(len(ids)), capacity)
 
 
+Metrics = TypeVar("Metrics", bound=PerfMetrics, covariant=True)
+
+
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Generic[Metrics]):
     """One call of a pipeline's ``generate``."""
 
     config: GenerationConfig
     """Validated parameters."""
     streamer: Streamer
     began: Stopwatch
-    metrics: PerfMetrics
+    metrics: Metrics
     """Metrics of the call, to which each step adds its durations."""
 
 
@@ -96,10 +101,12 @@ class TextGenerator:
         target: the device.
         adapters: LoRA adapters that generations may use.
         tokenizer: the model's.
+        speculation: the requested source of candidates.
+        given: properties that the pipeline was created with, for a draft model.
 
     Raises:
         ModelError: the model is missing.
-        PropertyError: the runtime does not support adapters.
+        PropertyError: the runtime does not support adapters; or see ``Speculation.open``.
         AdapterError: an adapter belongs to another model, or its rank is too large.
         RuntimeFailure: the runtime cannot compile the model.
     """
@@ -110,6 +117,8 @@ class TextGenerator:
         target: Target,
         adapters: AdapterConfig | None,
         tokenizer: Tokenizer,
+        speculation: Speculation,
+        given: Mapping[str, Any],
     ) -> None:
         from_blob, lengths = target.from_blob, target.lengths
         with runtime_failures():
@@ -120,16 +129,18 @@ class TextGenerator:
                 lengths = lengths_of(compiled)
             if lengths is not None:
                 lengths = replace(lengths, on_full=on_full_of(compiled))
-        self.lengths = lengths
-        """Lengths of the programs; None if the runtime has no such limits."""
-        self.assistant: Assistant | None = None
-        """Source of candidates, set by the pipeline."""
+        self._lengths = lengths
+        place = Place(target.device, given, target.core, tokenizer)
         self._adapters = control(self._request, adapters, from_blob)
         self._grammars = GrammarCompiler(tokenizer)
         self._tokenizer = tokenizer
+        self._assistant = speculation.open(place, lengths)
 
     def run(
-        self, prompts: Sequence[list[int]], call: Call, inputs: MakeInputs = token_inputs
+        self,
+        prompts: Sequence[list[int]],
+        call: Call[PerfMetrics],
+        inputs: MakeInputs = token_inputs,
     ) -> list[list[GeneratedSequence]]:
         """Continue prompts one after the other; all are checked first.
 
@@ -148,11 +159,11 @@ class TextGenerator:
             RuntimeFailure: the runtime failed.
         """
         config, metrics, vocabulary = call.config, call.metrics, self._tokenizer.vocabulary_size
-        limits = [limits_of(ids, config, vocabulary, self.lengths) for ids in prompts]
+        limits = [limits_of(ids, config, vocabulary, self._lengths) for ids in prompts]
         sink = sink_of_one_text(call.streamer, config, len(prompts))
         constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
-        assistant, raw = self.assistant, metrics.raw_metrics
+        assistant, raw = self._assistant, metrics.raw_metrics
         drafters = [assistant.drafter(ids, config) if assistant else None for ids in prompts]
         results: list[list[GeneratedSequence]] = []
         for ids, limit, drafter in zip(prompts, limits, drafters, strict=True):
@@ -181,16 +192,19 @@ class TextGenerator:
         return request.execution_report() if isinstance(request, ReportsExecution) else {}
 
 
+Results = TypeVar("Results", bound=DecodedResults)
 Generated = list[list[GeneratedSequence]]
 """Texts of each prompt."""
 
 
-def decoded_results(generated: Generated, call: Call) -> DecodedResults:
+def decoded_results(
+    generated: Generated, call: Call[PerfMetrics], kind: type[Results] = DecodedResults
+) -> Results:
     """Return the texts of all prompts, and parse them."""
     metrics = call.metrics
     sequences = list(chain.from_iterable(generated))
     texts = [one.text for one in sequences]
-    return DecodedResults(
+    return kind(
         texts,
         [one.score for one in sequences],
         [one.finish_reason for one in sequences],
@@ -210,3 +224,41 @@ def encoded_results(generated: Generated, metrics: PerfMetrics) -> EncodedResult
         metrics,
         metrics.by_model,
     )
+
+
+class TextPipeline(KeepsChat):
+    """Pipeline of one language model, with default parameters."""
+
+    _tokenizer: Tokenizer
+    _config: GenerationConfig
+    _generator: TextGenerator
+
+    def get_tokenizer(self) -> Tokenizer:
+        """Return the tokenizer."""
+        return self._tokenizer
+
+    def get_generation_config(self) -> GenerationConfig:
+        """Return a copy of the default parameters."""
+        return self._config.updated({})
+
+    def set_generation_config(self, config: GenerationConfig) -> None:
+        """Set the default parameters; missing stop tokens are taken from the previous ones.
+
+        Raises:
+            ConfigError: the parameters contradict each other; the previous ones stay.
+        """
+        self._config = self._effective(config, {})
+
+    def execution_report(self) -> Mapping[str, str]:
+        """Return the runtime's facts on the last generation; empty if it reports none."""
+        return self._generator.execution_report()
+
+    def _effective(self, config: GenerationConfig, changes: Mapping[str, Any]) -> GenerationConfig:
+        """Return validated parameters, with the default stop tokens if they have none.
+
+        Raises:
+            ConfigError: the parameters contradict each other, or a method is not supported.
+        """
+        effective = config.with_stops_of(self._config).updated(changes)
+        effective.validate()
+        return effective

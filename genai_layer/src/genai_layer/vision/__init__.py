@@ -12,5 +12,5 @@ patches          from pixels to matrices of patches
 encoder          from patches to embeddings of the tokens of visuals
 embedded_prompt  inputs of the language model: embeddings and positions
 shaped_model     models without state, compiled for shapes; from token ids to embeddings
-generation       parameters, measurements and results of one call
+results          results and measurements of one call
 """

@@ -27,17 +27,15 @@ from genai_layer.properties import read_properties, take_mechanisms, taken_adapt
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
-from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.request import Speculation
-from genai_layer.started_chat import KeepsChat, with_turn
+from genai_layer.started_chat import with_turn
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
-from genai_layer.text_generator import Target, TextGenerator
+from genai_layer.text_generator import Call, Target, TextGenerator, TextPipeline, decoded_results
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.encoder import EncodedVisual
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.generate_call import read_call
-from genai_layer.vision.generation import Generation, checked
 from genai_layer.vision.model_source import read_arguments
 from genai_layer.vision.prompt_embedder import PromptEmbedder
 from genai_layer.vision.prompts import VisionPrompt, VisionPrompts
@@ -45,8 +43,11 @@ from genai_layer.vision.properties import split_properties
 from genai_layer.vision.results import VLMDecodedResults, VLMPerfMetrics
 from genai_layer.vision.visuals import ImageLike, VideoLike
 
+Generation = Call[VLMPerfMetrics]
+"""One call of ``generate``."""
 
-class VLMPipeline(KeepsChat):
+
+class VLMPipeline(TextPipeline):
     """Text generation with a vision-language model of the family Qwen2-VL.
 
     Args:
@@ -124,15 +125,10 @@ class VLMPipeline(KeepsChat):
         self._embedder = PromptEmbedder(core, source, folder, self._tokenizer, device, others)
         find = partial(source.model, core, "language")
         target = Target(core, device, language, lengths)
-        self._generator = TextGenerator(find, target, adapters, self._tokenizer)
-        place = Place(device, given_properties, core, self._tokenizer)
-        self._generator.assistant = speculation.open(place, self._generator.lengths)
+        candidates = speculation, given_properties
+        self._generator = TextGenerator(find, target, adapters, self._tokenizer, *candidates)
         self._config.adapters = adapters
         self._load_time = watch.microseconds() / 1000
-
-    def get_tokenizer(self) -> Tokenizer:
-        """Return the tokenizer."""
-        return self._tokenizer
 
     @one_at_a_time
     def set_chat_template(self, chat_template: str) -> None:
@@ -144,18 +140,6 @@ class VLMPipeline(KeepsChat):
         if self._chat is not None:
             raise ConfigError("set_chat_template: a chat has been started; call finish_chat first")
         self._tokenizer.set_chat_template(chat_template)
-
-    def get_generation_config(self) -> GenerationConfig:
-        """Return a copy of the default parameters."""
-        return self._config.updated({})
-
-    def set_generation_config(self, config: GenerationConfig) -> None:
-        """Set the default parameters; missing stop tokens are taken from the previous ones.
-
-        Raises:
-            ConfigError: the parameters contradict each other; the previous ones stay.
-        """
-        self._config = checked(config.with_stops_of(self._config))
 
     @overload
     def generate(
@@ -192,9 +176,8 @@ class VLMPipeline(KeepsChat):
         """
         began = Stopwatch()
         call = read_call(args, kwargs)
-        base = self._config if call.config is None else call.config
-        config = checked(base.with_stops_of(self._config).updated(call.parameters))
-        generation = Generation(config, call.streamer, began, VLMPerfMetrics(self._load_time))
+        config = self._effective(call.config or self._config, call.parameters)
+        generation = Call(config, call.streamer, began, VLMPerfMetrics(self._load_time))
         raw = generation.metrics.vlm_raw_metrics
         visuals = self._embedder.encode(call.images, call.videos, raw)
         if isinstance(call.prompt, ChatHistory):
@@ -205,13 +188,19 @@ class VLMPipeline(KeepsChat):
             return self._generate_turn(self._chat, call.prompt, visuals, generation)
         if not config.apply_chat_template:
             prompt = self._prompts.of_text(call.prompt, visuals, generation.metrics.raw_metrics)
-            return generation.results(self._run(prompt, generation))
+            return _results(self._run(prompt, generation), generation)
         alone = ChatHistory([{"role": "user", "content": call.prompt}])
         return self._generate_chat(alone, visuals, generation)[0]
 
-    def execution_report(self) -> Mapping[str, str]:
-        """Return the runtime's facts on the last generation; empty if it reports none."""
-        return self._generator.execution_report()
+    def _effective(self, config: GenerationConfig, changes: Mapping[str, Any]) -> GenerationConfig:
+        """Return validated parameters; see ``TextPipeline``."""
+        effective = super()._effective(config, changes)
+        if effective.pruning_ratio:
+            raise ConfigError(
+                f"pruning_ratio = {effective.pruning_ratio}: image tokens are not pruned; set it "
+                "to 0"
+            )
+        return effective
 
     def _generate_turn(
         self,
@@ -238,10 +227,14 @@ class VLMPipeline(KeepsChat):
         status = sequences[0].status
         if status is not StreamingStatus.CANCEL:
             self._prompts.remember(history, prompt)
-        return generation.results(sequences), status
+        return _results(sequences, generation), status
 
     def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
         """Continue a prompt."""
         inputs = self._embedder.inputs(prompt, generation.metrics, generation.began)
-        (sequences,) = self._generator.run([prompt.ids], generation.call, inputs)
+        (sequences,) = self._generator.run([prompt.ids], generation, inputs)
         return sequences
+
+
+def _results(sequences: list[GeneratedSequence], generation: Generation) -> VLMDecodedResults:
+    return decoded_results([sequences], generation, VLMDecodedResults)

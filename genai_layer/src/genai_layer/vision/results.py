@@ -6,7 +6,7 @@ docs/reference/genai.md#vision-language-models.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Self
 
 from genai_layer.perf_metrics import MeanStdPair, PerfMetrics
@@ -77,8 +77,3 @@ class VLMDecodedResults(DecodedResults):
     """Generated texts; ``str`` returns the text, or lines "score: text" of several."""
 
     perf_metrics: VLMPerfMetrics = field(default_factory=VLMPerfMetrics, repr=False)
-
-
-def with_vision_metrics(results: DecodedResults) -> VLMDecodedResults:
-    """Return results whose metrics are VLMPerfMetrics as a VLMDecodedResults."""
-    return VLMDecodedResults(**{each.name: getattr(results, each.name) for each in fields(results)})
