@@ -18,6 +18,8 @@ from genai_layer.errors import GenAIUsageError
 if TYPE_CHECKING:
     from genai_layer.speculation.perf_metrics import SDPerModelsPerfMetrics
 
+_US_PER_MS = 1000.0
+
 
 @dataclass(frozen=True, slots=True)
 class MeanStdPair:
@@ -30,11 +32,11 @@ class MeanStdPair:
         return iter((self.mean, self.std))
 
     @staticmethod
-    def of(values: Sequence[float], unit: float = 1.0) -> MeanStdPair:
-        """Summarise values, divided by ``unit``; both are -1 without values."""
+    def of(values: Sequence[float]) -> MeanStdPair:
+        """Summarise microseconds in milliseconds; both are -1 without values."""
         if not values:
             return MeanStdPair(-1, -1)
-        scaled = np.asarray(values, float) / unit
+        scaled = np.asarray(values, float) / _US_PER_MS
         return MeanStdPair(float(scaled.mean()), float(scaled.std()))
 
 
@@ -52,15 +54,12 @@ class SummaryStats:
         return self.mean, self.std, self.min, self.max
 
     @staticmethod
-    def of(values: Sequence[float], unit: float) -> SummaryStats:
-        """Summarise values, divided by ``unit``; all are -1 without values."""
+    def of(values: Sequence[float]) -> SummaryStats:
+        """Summarise microseconds in milliseconds; all are -1 without values."""
         if not values:
             return SummaryStats(-1, -1, -1, -1)
-        mean, std = MeanStdPair.of(values, unit)
-        return SummaryStats(mean, std, min(values) / unit, max(values) / unit)
-
-
-_US_PER_MS = 1000.0
+        mean, std = MeanStdPair.of(values)
+        return SummaryStats(mean, std, min(values) / _US_PER_MS, max(values) / _US_PER_MS)
 
 
 @dataclass(slots=True)
@@ -121,15 +120,15 @@ class PerfMetrics:
 
     def get_ttft(self) -> MeanStdPair:
         """Time to the first token, tokenisation included."""
-        return MeanStdPair.of(self.raw_metrics.m_times_to_first_token, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.m_times_to_first_token)
 
     def get_tpot(self) -> MeanStdPair:
         """Time per token after the first."""
-        return MeanStdPair.of(self.raw_metrics.m_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.m_durations)
 
     def get_ipot(self) -> MeanStdPair:
         """Inference time per token."""
-        return MeanStdPair.of(self.raw_metrics.token_infer_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.token_infer_durations)
 
     def get_throughput(self) -> MeanStdPair:
         """Tokens per second after the first token; 0 if there are none."""
@@ -140,31 +139,31 @@ class PerfMetrics:
 
     def get_generate_duration(self) -> MeanStdPair:
         """Time of ``generate``, from text to text."""
-        return MeanStdPair.of(self.raw_metrics.generate_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.generate_durations)
 
     def get_inference_duration(self) -> MeanStdPair:
         """Time in the runtime, per generation."""
-        return MeanStdPair.of(self.raw_metrics.inference_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.inference_durations)
 
     def get_sampling_duration(self) -> MeanStdPair:
         """Time in sampling, per token."""
-        return MeanStdPair.of(self.raw_metrics.sampling_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.sampling_durations)
 
     def get_tokenization_duration(self) -> MeanStdPair:
         """Time to encode a prompt."""
-        return MeanStdPair.of(self.raw_metrics.tokenization_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.tokenization_durations)
 
     def get_detokenization_duration(self) -> MeanStdPair:
         """Time to decode, per generation."""
-        return MeanStdPair.of(self.raw_metrics.detokenization_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.detokenization_durations)
 
     def get_chat_template_duration(self) -> MeanStdPair:
         """Time to apply the chat template."""
-        return MeanStdPair.of(self.raw_metrics.chat_template_durations, _US_PER_MS)
+        return MeanStdPair.of(self.raw_metrics.chat_template_durations)
 
     def get_grammar_compile_time(self) -> SummaryStats:
         """Time to compile a grammar of structured output."""
-        return SummaryStats.of(self.raw_metrics.grammar_compile_times, _US_PER_MS)
+        return SummaryStats.of(self.raw_metrics.grammar_compile_times)
 
     def get_grammar_compiler_init_times(self) -> dict[str, float]:
         """Times to load the grammar compilers that were used, by name."""

@@ -14,8 +14,6 @@ from genai_layer.decoding.drafters import DraftModelDrafter
 from genai_layer.decoding.task import Drafter
 from genai_layer.perf_metrics import MeanStdPair, PerfMetrics, RawPerfMetrics
 
-_US_PER_MS = 1000.0
-
 
 @dataclass(slots=True)
 class SDPerfMetrics(PerfMetrics):
@@ -28,22 +26,22 @@ class SDPerfMetrics(PerfMetrics):
 
     def get_ttft(self) -> MeanStdPair:
         """Duration of the first inference of each generation."""
-        return MeanStdPair.of([steps[0][0] for steps in self._generations()], _US_PER_MS)
+        return MeanStdPair.of([steps[0][0] for steps in self._generations()])
 
     def get_ttst(self) -> MeanStdPair:
         """Duration of the second inference of each generation."""
         seconds = [steps[1][0] for steps in self._generations() if len(steps) > 1]
-        return MeanStdPair.of(seconds, _US_PER_MS)
+        return MeanStdPair.of(seconds)
 
     def get_latency(self) -> MeanStdPair:
         """Duration of an inference, from the third on."""
         later = [took for steps in self._generations() for took, _ in steps[2:]]
-        return MeanStdPair.of(later, _US_PER_MS)
+        return MeanStdPair.of(later)
 
     def get_tpot(self) -> MeanStdPair:
         """Time per token, from the third inference on."""
         each = [took / made for steps in self._generations() for took, made in steps[2:]]
-        return MeanStdPair.of(each, _US_PER_MS)
+        return MeanStdPair.of(each)
 
     def _generations(self) -> Iterator[Sequence[tuple[float, int]]]:
         """Yield durations and tokens of each generation's inferences."""

@@ -12,8 +12,6 @@ from typing import Self
 from genai_layer.perf_metrics import MeanStdPair, PerfMetrics
 from genai_layer.results import DecodedResults
 
-_US_PER_MS = 1000.0
-
 
 @dataclass(slots=True)
 class VLMRawPerfMetrics:
@@ -42,19 +40,19 @@ class VLMPerfMetrics(PerfMetrics):
 
     def get_prepare_embeddings_duration(self) -> MeanStdPair:
         """Time to prepare the prompt's embeddings, encoding included."""
-        return MeanStdPair.of(self.vlm_raw_metrics.prepare_embeddings_durations, _US_PER_MS)
+        return MeanStdPair.of(self.vlm_raw_metrics.prepare_embeddings_durations)
 
     def get_vision_encoding_duration(self) -> MeanStdPair:
         """Time to encode images."""
-        return MeanStdPair.of(self.vlm_raw_metrics.vision_encoding_durations, _US_PER_MS)
+        return MeanStdPair.of(self.vlm_raw_metrics.vision_encoding_durations)
 
     def get_audio_encoding_duration(self) -> MeanStdPair:
         """Time to encode audio, -1 as no model reads any."""
-        return MeanStdPair.of(self.vlm_raw_metrics.audio_encoding_durations, _US_PER_MS)
+        return MeanStdPair.of(self.vlm_raw_metrics.audio_encoding_durations)
 
     def get_text_embedding_duration(self) -> MeanStdPair:
         """Time to look up the embeddings of the prompt's tokens."""
-        return MeanStdPair.of(self.vlm_raw_metrics.text_embedding_durations, _US_PER_MS)
+        return MeanStdPair.of(self.vlm_raw_metrics.text_embedding_durations)
 
     def get_total_image_slice_count(self) -> int:
         """Number of images in the prompts."""

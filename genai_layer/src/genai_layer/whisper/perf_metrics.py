@@ -13,8 +13,6 @@ from typing import Self
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
 from genai_layer.perf_metrics import MeanStdPair, PerfMetrics
 
-_US_PER_MS = 1000.0
-
 
 @dataclass(slots=True)
 class WhisperRawPerfMetrics:
@@ -43,20 +41,20 @@ class WhisperPerfMetrics(PerfMetrics):
 
     def get_features_extraction_duration(self) -> MeanStdPair:
         """Time to compute the spectrogram."""
-        return MeanStdPair.of(self.whisper_raw_metrics.features_extraction_durations, _US_PER_MS)
+        return MeanStdPair.of(self.whisper_raw_metrics.features_extraction_durations)
 
     def get_word_level_timestamps_processing_duration(self) -> MeanStdPair:
         """Time to find the timestamps of words."""
         durations = self.whisper_raw_metrics.word_level_timestamps_processing_durations
-        return MeanStdPair.of(durations, _US_PER_MS)
+        return MeanStdPair.of(durations)
 
     def get_encode_inference_duration(self) -> MeanStdPair:
         """Time of the encoder, per window."""
-        return MeanStdPair.of(self.whisper_raw_metrics.encode_inference_durations, _US_PER_MS)
+        return MeanStdPair.of(self.whisper_raw_metrics.encode_inference_durations)
 
     def get_decode_inference_duration(self) -> MeanStdPair:
         """Time of the decoder, per token."""
-        return MeanStdPair.of(self.whisper_raw_metrics.decode_inference_durations, _US_PER_MS)
+        return MeanStdPair.of(self.whisper_raw_metrics.decode_inference_durations)
 
     def __iadd__(self, other: PerfMetrics) -> Self:
         """Add the measurements of another transcription.
