@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from genai_layer.batching.results import GenerationResult as GenerationResult
     from genai_layer.chat_history import ChatHistory as ChatHistory
     from genai_layer.embedding.pipeline import EmbeddingPipeline as EmbeddingPipeline
-    from genai_layer.embedding.result import EmbedResult as EmbedResult
+    from genai_layer.embedding.pipeline import EmbedResult as EmbedResult
     from genai_layer.errors import AdapterError as AdapterError
     from genai_layer.errors import BusyError as BusyError
     from genai_layer.errors import ConfigError as ConfigError
@@ -93,11 +93,11 @@ if TYPE_CHECKING:
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
     )
-    from genai_layer.whisper.perf_metrics import WhisperPerfMetrics as WhisperPerfMetrics
-    from genai_layer.whisper.perf_metrics import WhisperRawPerfMetrics as WhisperRawPerfMetrics
     from genai_layer.whisper.pipeline import WhisperPipeline as WhisperPipeline
     from genai_layer.whisper.results import WhisperDecodedResultChunk as WhisperDecodedResultChunk
     from genai_layer.whisper.results import WhisperDecodedResults as WhisperDecodedResults
+    from genai_layer.whisper.results import WhisperPerfMetrics as WhisperPerfMetrics
+    from genai_layer.whisper.results import WhisperRawPerfMetrics as WhisperRawPerfMetrics
     from genai_layer.whisper.results import WhisperWordTiming as WhisperWordTiming
 
 _HOMES = {
@@ -111,8 +111,8 @@ _HOMES = {
     "ASRPerfMetrics": "asr",
     "ASRPipeline": "asr",
     "ASRRawPerfMetrics": "asr",
-    "WhisperPerfMetrics": "whisper.perf_metrics",
-    "WhisperRawPerfMetrics": "whisper.perf_metrics",
+    "WhisperPerfMetrics": "whisper.results",
+    "WhisperRawPerfMetrics": "whisper.results",
     "WhisperWordTiming": "whisper.results",
     "AdapterError": "errors",
     "BusyError": "errors",
@@ -134,7 +134,7 @@ _HOMES = {
     "Phi4ReasoningIncrementalParser": "parsers.reasoning",
     "ReasoningIncrementalParser": "parsers.reasoning",
     "DeepSeekR1ReasoningParser": "parsers.reasoning",
-    "EmbedResult": "embedding.result",
+    "EmbedResult": "embedding.pipeline",
     "EmbeddingPipeline": "embedding.pipeline",
     "Phi4ReasoningParser": "parsers.reasoning",
     "ReasoningParser": "parsers.reasoning",

@@ -20,9 +20,12 @@ from genai_layer.generation_rules import Rule, contradictions, unsupported
 from genai_layer.sinks import Streamer
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.generation_config import WhisperGenerationConfig, check_kind
-from genai_layer.whisper.perf_metrics import WhisperPerfMetrics, WhisperRawPerfMetrics
 from genai_layer.whisper.pipeline import RawSpeech, WhisperPipeline
-from genai_layer.whisper.results import WhisperDecodedResults
+from genai_layer.whisper.results import (
+    WhisperDecodedResults,
+    WhisperPerfMetrics,
+    WhisperRawPerfMetrics,
+)
 
 
 class ASRGenerationConfig(WhisperGenerationConfig):

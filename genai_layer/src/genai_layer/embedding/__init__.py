@@ -1,7 +1,7 @@
 """Embeddings of texts, images and videos in one space.
 
 pipeline         EmbeddingPipeline; the module to read first
-text_model       models of texts alone
+text_model       arguments of one call; models of texts alone
 visual_model     models of the family Qwen3-VL, from a text with visuals to the embedding
 folder           sizes and settings of a Qwen3-VL's folder
 frames           choice of a video's frames, and their times

@@ -4,27 +4,34 @@ How it works. A folder with a language model that reads embeddings is a Qwen3-VL
 become tokens of the text, as for ``VLMPipeline``, and the last hidden state is the embedding. Other
 folders are models of texts, as for ``TextEmbeddingPipeline``.
 
-Source: openvino_genai.EmbeddingPipeline, docs/reference/genai.md#embeddings-of-images; the README
-lists deliberate differences.
+Source: openvino_genai.EmbeddingPipeline and EmbedResult,
+docs/reference/genai.md#embeddings-of-images; the README lists deliberate differences.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genai_layer.embedding.embed_call import EmbedCall, texts_of
-from genai_layer.embedding.result import EmbedResult
-from genai_layer.embedding.text_model import TextModel
+from genai_layer.embedding.text_model import EmbedCall, TextModel, texts_of
 from genai_layer.embedding.visual_model import LANGUAGE_MODEL, VisualModel
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.files import is_file
 from genai_layer.runtime import Core
-from genai_layer.tensor import Tensor
+from genai_layer.tensor import HasData, Tensor
 from genai_layer.texts.config import EmbeddingConfig
 from genai_layer.vision.visuals import ImageLike, VideoLike, VideoMetadata
+
+
+@dataclass(slots=True)
+class EmbedResult:
+    """Embeddings of the texts of a call."""
+
+    embeddings: HasData
+    """Tensor f32 [texts, width]."""
 
 
 class EmbeddingPipeline(Exclusive):

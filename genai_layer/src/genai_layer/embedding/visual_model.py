@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from genai_layer.embedding.embed_call import EmbedCall
 from genai_layer.embedding.encoder import EncodedGroup, GroupEncoder, PositionTable
 from genai_layer.embedding.folder import Folder
 from genai_layer.embedding.frames import frames_to_take, seconds_of
 from genai_layer.embedding.prompts import EmbeddingPrompts, Visual
+from genai_layer.embedding.text_model import EmbedCall
 from genai_layer.errors import ConfigError, runtime_failures
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.npu import StaticLengths

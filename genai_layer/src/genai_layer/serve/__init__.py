@@ -8,8 +8,7 @@ health     routes for those who operate the server
 exchange   body of a request, and clients that leave
 auth       API key
 limits     limits of a request
-errors     errors as HTTP statuses and OpenAI's error JSON
-responses  errors as responses
+errors     errors as HTTP statuses, OpenAI's error JSON, and responses
 metrics    metrics for Prometheus
 engine     language models behind an asyncio interface
 models     loaded models

@@ -16,11 +16,10 @@ from genai_layer.errors import GenAIError
 from genai_layer.serve import health, observe, openai, page
 from genai_layer.serve.auth import ApiKey
 from genai_layer.serve.engine.activity import Commons
-from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error
+from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error, error_response
 from genai_layer.serve.exchange import Exchange
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.validation import describe, rejection
-from genai_layer.serve.responses import error_response
 
 _log = logging.getLogger(__name__)
 

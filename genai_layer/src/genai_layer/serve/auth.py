@@ -7,8 +7,7 @@ import secrets
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from genai_layer.serve.errors import Unauthorized
-from genai_layer.serve.responses import error_response
+from genai_layer.serve.errors import Unauthorized, error_response
 
 _OPEN = ("/", "/health", "/ready")
 _OPEN_FOLDER = "/page/"

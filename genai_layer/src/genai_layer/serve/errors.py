@@ -26,6 +26,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from starlette.responses import JSONResponse
+
 from genai_layer.errors import GenAIError, GenAIInputError, GenAIUsageError
 
 _NO_RETRY = {"x-should-retry": "false"}
@@ -201,3 +203,8 @@ def as_serve_error(error: GenAIError) -> ServeError:
     if isinstance(error, GenAIUsageError | GenAIInputError):
         return BadRequest(str(error))
     return ServeError(str(error))
+
+
+def error_response(error: ServeError) -> JSONResponse:
+    """Return the response of an error: its status, headers, and OpenAI's error JSON."""
+    return JSONResponse(error.body(), error.status, error.headers)

@@ -13,9 +13,14 @@ from collections.abc import Callable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from genai_layer.serve.errors import BodyTimeout, ServeError, TooLarge, shutting_down
+from genai_layer.serve.errors import (
+    BodyTimeout,
+    ServeError,
+    TooLarge,
+    error_response,
+    shutting_down,
+)
 from genai_layer.serve.limits import Limits
-from genai_layer.serve.responses import error_response
 
 _CLOSE = {"Connection": "close"}
 """Header for responses after which the rest of a body is not read."""

@@ -8,8 +8,7 @@
     transcription       all windows of an audio in order
     models              files of a model folder; compiled encoder and decoder
     pipeline            the public class
-    results             results of a transcription
-    perf_metrics        durations of transcriptions, and their clock
+    results             results of a transcription, its durations, and their clock
 
 Source: openvino_genai.WhisperPipeline.
 """

@@ -15,7 +15,7 @@ from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 from genai_layer.streamers import StreamingStatus
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
-from genai_layer.whisper.perf_metrics import Recorder
+from genai_layer.whisper.results import Recorder
 from genai_layer.whisper.timestamps import constrain_timestamps
 
 

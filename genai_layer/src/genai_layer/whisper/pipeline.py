@@ -26,8 +26,7 @@ from genai_layer.whisper.decoder import TokenText
 from genai_layer.whisper.features import Audio
 from genai_layer.whisper.generation_config import WhisperGenerationConfig, check_kind
 from genai_layer.whisper.models import WhisperFolder, WhisperModels
-from genai_layer.whisper.perf_metrics import Recorder
-from genai_layer.whisper.results import WhisperDecodedResultChunk, WhisperDecodedResults
+from genai_layer.whisper.results import Recorder, WhisperDecodedResultChunk, WhisperDecodedResults
 from genai_layer.whisper.timestamps import Segment
 from genai_layer.whisper.transcription import Transcription
 

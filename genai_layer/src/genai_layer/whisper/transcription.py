@@ -15,8 +15,7 @@ from genai_layer.whisper.decoder import Decoder, TokenText
 from genai_layer.whisper.features import Audio, window
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
 from genai_layer.whisper.models import WhisperModels
-from genai_layer.whisper.perf_metrics import Recorder
-from genai_layer.whisper.results import WhisperWordTiming
+from genai_layer.whisper.results import Recorder, WhisperWordTiming
 from genai_layer.whisper.timestamps import Segment, cut_segments
 from genai_layer.whisper.words import split_words, timed_words
 

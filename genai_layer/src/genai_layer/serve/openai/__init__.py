@@ -16,8 +16,7 @@ sampling           parameters of a generation
 answers            answers as they grow, from generations that run side by side
 output             items of a response
 log_probabilities  log-probabilities in the forms of the endpoints
-counts             usage
-identity           ids, times, the fingerprint
+counts             usage; ids, times, the fingerprint
 streams            server-sent events; clients that disconnect
 validation         errors of a body's fields; validation in OpenAPI
 """

@@ -14,9 +14,8 @@ from genai_layer.serve.engine.contract import Models, TextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.openai.answers import Answer, Answers, ScoredToken, Step, start_choices
-from genai_layer.serve.openai.counts import check_count, usage_of
+from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.formats import format_grammar
-from genai_layer.serve.openai.identity import FINGERPRINT, new_id, now
 from genai_layer.serve.openai.log_probabilities import token_logprobs
 from genai_layer.serve.openai.messages import chat_messages
 from genai_layer.serve.openai.sampling import Bounds, configs_of

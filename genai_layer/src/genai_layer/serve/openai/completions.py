@@ -16,8 +16,7 @@ from genai_layer.serve.engine.contract import Models, TextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
-from genai_layer.serve.openai.counts import check_count, usage_of
-from genai_layer.serve.openai.identity import FINGERPRINT, new_id, now
+from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
 from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.completions import (

@@ -1,7 +1,14 @@
-"""Usage of a request, and the limit of its choices."""
+"""Usage of a request, the limit of its choices, and ids and times of replies.
+
+The fingerprint of a reply is the version of the stack.
+"""
 
 from __future__ import annotations
 
+import secrets
+import time
+
+from genai_layer import __version__
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.openai.answers import Answers
@@ -12,6 +19,19 @@ from genai_layer.serve.openai.schemas.tokens import (
     ResponseUsage,
     Usage,
 )
+
+FINGERPRINT = f"genai_layer-{__version__}"
+"""Version of the software that answers; equal seeds give equal texts as long as it is the same."""
+
+
+def new_id(prefix: str) -> str:
+    """Return an id that no other reply has."""
+    return f"{prefix}{secrets.token_hex(12)}"
+
+
+def now() -> int:
+    """Return the time in Unix seconds."""
+    return int(time.time())
 
 
 def usage_of(answers: Answers) -> Usage:

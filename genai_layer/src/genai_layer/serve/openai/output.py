@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from genai_layer.serve.openai.identity import new_id
+from genai_layer.serve.openai.counts import new_id
 from genai_layer.serve.openai.schemas.items import (
     OutputCall,
     OutputItem,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from genai_layer.serve.engine.contract import Models
-from genai_layer.serve.openai.identity import new_id
+from genai_layer.serve.openai.counts import new_id
 from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.schemas.texts import (
     Rank,

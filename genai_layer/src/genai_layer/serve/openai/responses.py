@@ -14,9 +14,8 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.serve.engine.contract import Models, TextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.openai.answers import Answers, Step, start_choices
-from genai_layer.serve.openai.counts import response_usage_of
+from genai_layer.serve.openai.counts import new_id, now, response_usage_of
 from genai_layer.serve.openai.formats import format_grammar
-from genai_layer.serve.openai.identity import new_id, now
 from genai_layer.serve.openai.log_probabilities import token_logprobs
 from genai_layer.serve.openai.messages import response_messages
 from genai_layer.serve.openai.output import Output
