@@ -94,12 +94,11 @@ class OpenVINOCore:
             RuntimeError: see ``compile_model``; or weights are quantised, and the mode is FUSE.
         """
         from genai_layer.adapters.openvino_lora import AdaptedModel, insert_adapters
-        from genai_layer.adapters.openvino_rewind import RewindingModel
 
         read = self._read(model)
         insert_adapters(read, adapters, mode)
         compiled = self._core.compile_model(read, device_name, dict(config))
-        return RewindingModel(AdaptedModel(compiled, adapters), lambda: read)
+        return AdaptedModel(compiled, lambda: read, adapters)
 
     def _read(self, model: AnyModel) -> Any:
         """Return a model that may be changed."""

@@ -5,7 +5,7 @@ Source: openvino_genai's LoRASeparateTransform and LoRAFuseTransform (src/cpp/sr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from openvino.op import assign, read_value
 from openvino.op.util import Variable, VariableInfo
 
 from genai_layer.abilities import LowRank
+from genai_layer.adapters.openvino_rewind import RewindingModel, RewindingRequest
 from genai_layer.errors import PropertyError
 from genai_layer.runtime import Array, InferRequest, Tensor, VariableState
 
@@ -113,49 +114,38 @@ def _fuse(node: Any, added: LowRank) -> None:
     node.input(1).replace_source_output(weights.output(0))
 
 
-class AdaptedModel:
-    """A compiled model with states of adapters; satisfies ``runtime.CompiledModel``."""
+class AdaptedModel(RewindingModel):
+    """A compiled model with states of adapters.
 
-    def __init__(self, compiled: Any, adapters: Mapping[str, LowRank]) -> None:
-        self._compiled = compiled
+    Args:
+        compiled: the compiled model.
+        read: see ``RewindingModel``.
+        adapters: the low-rank terms that the model was compiled with.
+    """
+
+    def __init__(
+        self, compiled: Any, read: Callable[[], ov.Model], adapters: Mapping[str, LowRank]
+    ) -> None:
+        super().__init__(compiled, read)
         self._adapters = adapters
 
     def create_infer_request(self) -> InferRequest:
         """Create an independent request."""
-        return AdaptedRequest(self._compiled.create_infer_request(), self._adapters)
-
-    def get_property(self, name: str, /) -> Any:
-        """Return an option of the model, by OpenVINO's name."""
-        return self._compiled.get_property(name)
-
-    @property
-    def inputs(self) -> Sequence[Any]:
-        """Input ports, without variables."""
-        return self._compiled.inputs
+        return AdaptedRequest(*self._parts_of_request(), self._adapters)
 
 
-class AdaptedRequest:
-    """A request whose adapters outlast conversations; satisfies ``runtime.InferRequest``."""
+class AdaptedRequest(RewindingRequest):
+    """A request whose adapters outlast conversations; arguments as above."""
 
-    def __init__(self, request: Any, adapters: Mapping[str, LowRank]) -> None:
-        self._request = request
+    def __init__(
+        self,
+        request: Any,
+        axes: Callable[[], Mapping[str, int]],
+        has_positions: bool,
+        adapters: Mapping[str, LowRank],
+    ) -> None:
+        super().__init__(request, axes, has_positions)
         self._adapters = adapters
-
-    def infer(self, inputs: Mapping[str, Array], /) -> object:
-        """Run one inference."""
-        return self._request.infer(inputs)
-
-    def start_async(self, inputs: Mapping[str, Array], /) -> None:
-        """Begin one inference."""
-        self._request.start_async(inputs)
-
-    def wait(self) -> None:
-        """Block until the inference has ended."""
-        self._request.wait()
-
-    def get_tensor(self, name: str, /) -> Tensor:
-        """Return an input or output tensor by name."""
-        return self._request.get_tensor(name)
 
     def query_state(self) -> Sequence[VariableState]:
         """Return the variables."""
@@ -163,6 +153,7 @@ class AdaptedRequest:
 
     def reset_state(self) -> None:
         """Begin a new conversation; adapters are kept."""
+        self._stored = 0
         for state in self.query_state():
             if not isinstance(state, AdapterState):
                 state.reset()

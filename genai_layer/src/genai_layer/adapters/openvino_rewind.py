@@ -42,8 +42,7 @@ class RewindingModel:
 
     def create_infer_request(self) -> InferRequest:
         """Create an independent request."""
-        request = self._compiled.create_infer_request()
-        return RewindingRequest(request, lambda: self._axes, _POSITIONS in _names(self._compiled))
+        return RewindingRequest(*self._parts_of_request())
 
     def get_property(self, name: str, /) -> Any:
         """Return an option of the model, by OpenVINO's name."""
@@ -53,6 +52,11 @@ class RewindingModel:
     def inputs(self) -> Sequence[Any]:
         """Input ports, without variables."""
         return self._compiled.inputs
+
+    def _parts_of_request(self) -> tuple[Any, Callable[[], Mapping[str, int]], bool]:
+        """Return the arguments of a new RewindingRequest."""
+        request = self._compiled.create_infer_request()
+        return request, lambda: self._axes, _POSITIONS in _names(self._compiled)
 
     @cached_property
     def _axes(self) -> Mapping[str, int]:
@@ -79,7 +83,7 @@ class RewindingRequest:
     """Request that forgets the tokens after an earlier position; satisfies ``InferRequest``."""
 
     def __init__(
-        self, request: Any, axes: Callable[[], Mapping[str, int]], has_positions: bool = True
+        self, request: Any, axes: Callable[[], Mapping[str, int]], has_positions: bool
     ) -> None:
         self._request = request
         self._axes = axes
