@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.sampling.candidates import Candidates, Draw, min_p, softmax, top_k, top_p
-from genai_layer.sampling.heap_order import largest_in_heap_order
+from genai_layer.sampling.candidates import (
+    Candidates,
+    Draw,
+    largest_in_heap_order,
+    min_p,
+    softmax,
+    top_k,
+    top_p,
+)
 from genai_layer.sampling.processors import (
     TokenHistory,
     frequency_penalty,

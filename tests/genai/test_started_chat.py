@@ -6,7 +6,7 @@ import pytest
 
 from genai_layer import PromptError
 from genai_layer.chat_history import ChatHistory
-from genai_layer.started_chat import KeepsChat, with_turn
+from genai_layer.exclusive import KeepsChat, with_turn
 
 
 class Pipeline(KeepsChat):

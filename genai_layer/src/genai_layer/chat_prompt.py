@@ -21,7 +21,7 @@ from typing import Any, cast
 from genai_layer.chat_history import ChatHistory, Message
 from genai_layer.control_tokens import ControlTokens, Span
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.encode_call import check_characters
+from genai_layer.encoding import check_characters
 from genai_layer.errors import TemplateError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics

@@ -1,20 +1,145 @@
-"""Token ids of texts and pairs of texts, truncated and padded to a batch.
+"""Encoding of texts and pairs of texts: arguments of ``Tokenizer.encode``, which has several forms.
+
+The token ids are truncated and padded to a batch.
 
 Source: openvino_genai.Tokenizer.encode, docs/reference/genai.md#encoding; the truncation of pairs
-is that of openvino_tokenizers: the longer text first, and of equally long ones the second.
+is that of openvino_tokenizers: the longer text first, and of equally long ones the second. Ours:
+unknown names raise a ConfigError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import index
+from typing import Any, cast
 
 import numpy as np
 import tokenizers
 
-from genai_layer.encode_call import Text
-from genai_layer.errors import ConfigError
+from genai_layer.errors import ConfigError, PromptError
 from genai_layer.results import TokenizedInputs
+
+Text = str | tuple[str, str]
+"""A text, or a pair that the tokenizer joins."""
+
+_FIRST = ("prompts", "prompt", "prompts_1")
+_SECOND = "prompts_2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodeOptions:
+    """Options of one call.
+
+    Raises:
+        ConfigError: a value is out of range, or of another type.
+    """
+
+    add_special_tokens: bool = True
+    pad_to_max_length: bool = False
+    max_length: int | None = None
+    """Length for ``pad_to_max_length`` and ``truncation``; None for the model's own."""
+    padding_side: str | None = None
+    """Padding side "left" or "right"; None for the model's own."""
+    truncation: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("add_special_tokens", "pad_to_max_length", "truncation"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name}={getattr(self, name)!r}: not a bool; pass True or False")
+        if self.padding_side not in (None, "left", "right"):
+            raise ConfigError(f'padding_side={self.padding_side!r}: pass "left" or "right"')
+        try:
+            wrong = self.max_length is not None and index(self.max_length) < 0
+        except TypeError:
+            wrong = True
+        if wrong:
+            raise ConfigError(f"max_length={self.max_length!r}: pass an int of 0 or more, or None")
+
+
+_OPTIONS = tuple(field.name for field in fields(EncodeOptions))
+
+
+def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Text], EncodeOptions]:
+    """Return the texts and options of a call.
+
+    Args:
+        args: the texts; if they are a list, possibly the second texts of pairs; options in order.
+        named: the same by name: prompt, prompts or prompts_1; prompts_2; options.
+
+    Raises:
+        ConfigError: a name is unknown, repeated or missing.
+        PromptError: texts are not strings, or not pairs; or one has a lone surrogate.
+    """
+    values, options = list(args), dict(named)
+    for name in options:
+        if name not in (*_FIRST, _SECOND, *_OPTIONS):
+            near = difflib.get_close_matches(name, _OPTIONS, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"encode has no parameter {name!r}{hint}")
+    given = [options.pop(name) for name in _FIRST if name in options]
+    first = [values.pop(0)] if values else []
+    if len(first) + len(given) != 1:
+        raise ConfigError("encode needs the texts once; pass prompt or prompts")
+    (prompts,) = first + given
+    second = options.pop(_SECOND, None)
+    if values and isinstance(values[0], list | tuple):
+        second = values.pop(0)
+    positional = dict(zip(_OPTIONS, values, strict=False))
+    if len(values) > len(_OPTIONS) or positional.keys() & options.keys():
+        raise ConfigError("encode has parameters twice; pass each once")
+    texts = _texts(prompts) if second is None else _broadcast(prompts, second)
+    for text in texts:
+        for part in (text,) if isinstance(text, str) else text:
+            check_characters(part)
+    return texts, EncodeOptions(**positional, **options)
+
+
+def _texts(prompts: object) -> list[Text]:
+    """Return texts or pairs as a list."""
+    if isinstance(prompts, str):
+        return [prompts]
+    listed = _listed(prompts)
+    if all(isinstance(one, str) for one in listed):
+        return [*cast("list[str]", listed)]
+    pairs: list[Text] = []
+    for one in listed:
+        match one:
+            case [str(question), str(answer)]:
+                pairs.append((question, answer))
+            case _:
+                raise PromptError(f"{one!r}: not a pair of texts; pass [[text, text], …] or texts")
+    return pairs
+
+
+def _broadcast(first: object, second: object) -> list[Text]:
+    """Return the pairs of two lists, of which one may have a single text for all of the other."""
+    one, two = ([*_listed(texts)] for texts in (first, second))
+    if len(one) != len(two) and 1 not in (len(one), len(two)):
+        raise PromptError(
+            f"prompts_1 has {len(one)} texts, prompts_2 has {len(two)}; pass as many, or one text"
+        )
+    count = max(len(one), len(two)) if one and two else 0
+    one, two = (texts * count if len(texts) == 1 else texts for texts in (one, two))
+    return _texts([[*pair] for pair in zip(one, two, strict=True)])
+
+
+def _listed(prompts: object) -> Sequence[object]:
+    if not isinstance(prompts, list | tuple):
+        raise PromptError(f"{type(prompts).__name__}: not a text; pass a str or a list of str")
+    return cast("Sequence[object]", prompts)
+
+
+def check_characters(text: str) -> None:
+    """Reject a text that cannot be encoded in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PromptError(
+            f"character {error.start} of a text is {text[error.start]!r}, a lone surrogate; "
+            "pass text in UTF-8"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

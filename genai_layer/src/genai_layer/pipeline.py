@@ -18,7 +18,7 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError, PromptError
-from genai_layer.exclusive import one_at_a_time
+from genai_layer.exclusive import one_at_a_time, with_turn
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.npu import StaticLengths, imports_blob, npu_properties
@@ -30,7 +30,6 @@ from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
 from genai_layer.speculation.request import Speculation
-from genai_layer.started_chat import with_turn
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
 from genai_layer.text_generator import (

@@ -14,6 +14,7 @@ from genai_layer.decoding.methods import decode
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
 from genai_layer.decoding.task import Task
 from genai_layer.errors import PromptError, PromptTooLong, runtime_failures
+from genai_layer.exclusive import KeepsChat
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
@@ -27,7 +28,6 @@ from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.perf_metrics import metrics_of_models
 from genai_layer.speculation.request import Speculation
-from genai_layer.started_chat import KeepsChat
 from genai_layer.tokenizer import Tokenizer
 
 

@@ -15,8 +15,7 @@ from tokenizers import AddedToken
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
-from genai_layer.encode_call import read_call
-from genai_layer.encoding import Padding, Truncation, encode_rows, padded
+from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
 from genai_layer.errors import ConfigError, PromptError, TemplateError
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from genai_layer.embedding.frames import Sampling, frames_to_take, read_sampling, seconds_of
+from genai_layer.embedding.folder import Sampling, frames_to_take, read_sampling, seconds_of
 from genai_layer.errors import ModelError, PromptError
 from genai_layer.vision.folder import Settings
 from genai_layer.vision.visuals import VideoMetadata

@@ -14,8 +14,8 @@ from tests.genai.serve.conftest import Parts, greedy, run, text_of
 
 from genai_layer import PromptError
 from genai_layer.serve.app import create_app
-from genai_layer.serve.exchange import Exchange
 from genai_layer.serve.limits import Limits
+from genai_layer.serve.middleware import Exchange
 
 Make = Callable[..., Parts]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from genai_layer import PromptError
-from genai_layer.vision.conversation import Turn, mark, turns_of
 from genai_layer.vision.encoder import EncodedVisual
 from genai_layer.vision.patches import Grid
 from genai_layer.vision.prompt_tags import IMAGE, VIDEO
+from genai_layer.vision.prompts import Turn, mark, turns_of
 
 ONE, TWO, THREE = (
     EncodedVisual(IMAGE, Grid(1, n), np.zeros((n, 4), np.float32)) for n in (1, 2, 3)

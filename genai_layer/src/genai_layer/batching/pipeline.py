@@ -36,7 +36,7 @@ from genai_layer.batching.vision import has_vision, open_vision
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import BusyError, ConfigError
-from genai_layer.exclusive import one_at_a_time
+from genai_layer.exclusive import KeepsChat, one_at_a_time, with_turn
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.npu import imports_blob
@@ -47,7 +47,6 @@ from genai_layer.runtimes import load_core
 from genai_layer.scheduler import SchedulerConfig
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.draft_model import Place
-from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.results import VLMDecodedResults
 from genai_layer.vision.visuals import ImageLike, VideoLike

@@ -28,10 +28,9 @@ from genai_layer.runtime import Array, Core
 from genai_layer.scheduler import SchedulerConfig
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.folder import VisionFolder
-from genai_layer.vision.model_source import ModelsInFolder
+from genai_layer.vision.model_source import ModelsInFolder, split_properties
 from genai_layer.vision.prompt_embedder import PromptEmbedder
 from genai_layer.vision.prompts import VisionPrompts
-from genai_layer.vision.properties import split_properties
 from genai_layer.vision.results import VLMPerfMetrics
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from genai_layer.embedding.encoder import EncodedGroup, GroupEncoder, PositionTable
-from genai_layer.embedding.folder import Folder
-from genai_layer.embedding.frames import frames_to_take, seconds_of
+from genai_layer.embedding.folder import Folder, frames_to_take, seconds_of
 from genai_layer.embedding.prompts import EmbeddingPrompts, Visual
 from genai_layer.embedding.text_model import EmbedCall
 from genai_layer.errors import ConfigError, runtime_failures
@@ -22,10 +21,9 @@ from genai_layer.runtimes import load_core
 from genai_layer.texts.config import EmbeddingConfig, PoolingType, settle
 from genai_layer.texts.embedding import normalized, pool
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
-from genai_layer.vision.model_source import ModelsInFolder
+from genai_layer.vision.model_source import ModelsInFolder, split_properties
 from genai_layer.vision.prompt_embedder import pad_ids
 from genai_layer.vision.prompt_tags import IMAGE, VIDEO
-from genai_layer.vision.properties import split_properties
 from genai_layer.vision.shaped_model import ShapedModel, TextEmbeddings
 from genai_layer.vision.visuals import (
     Video,

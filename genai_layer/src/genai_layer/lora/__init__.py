@@ -7,8 +7,8 @@ B [out, rank]. The layer name in the file is part of the name of the matmul that
     adapter          pairs of A and B in a file, by layer
     adapter_config   adapters with alphas, and the mode in which a model is adapted
     placement        assignment of pairs to a model's matmuls; blending of several adapters
-    states           states of a request that hold adapters
-    controller       compilation of a model with adapters; current adapters of a pipeline
+    controller       compilation of a model with adapters; states of a request that hold them,
+                     and the current adapters of a pipeline
 
 Source: openvino_genai's Adapter, AdapterConfig, AdapterController (src/cpp/src/lora/adapter.cpp).
 """

@@ -4,9 +4,7 @@ run        a server, from its settings to its end
 settings   settings of a server
 server     process that serves, and its shutdown
 app        application: middleware, routes, and errors as responses
-health     routes for those who operate the server
-exchange   body of a request, and clients that leave
-auth       API key
+middleware body of a request, and clients that leave; API key
 limits     limits of a request
 errors     errors as HTTP statuses, OpenAI's error JSON, and responses
 metrics    metrics for Prometheus

@@ -1,25 +1,75 @@
-"""Application: middleware, routes, and errors as responses."""
+"""Application: middleware, routes, and errors as responses.
+
+Some routes are for those who operate the server: health, readiness, metrics.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response
 
 from genai_layer import __version__
 from genai_layer.errors import GenAIError
-from genai_layer.serve import health, observe, openai, page
-from genai_layer.serve.auth import ApiKey
+from genai_layer.serve import observe, openai, page
 from genai_layer.serve.engine.activity import Commons
+from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error, error_response
-from genai_layer.serve.exchange import Exchange
+from genai_layer.serve.metrics import Metrics
+from genai_layer.serve.middleware import ApiKey, Exchange
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.validation import describe, rejection
+
+_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+"""Prometheus's text format."""
+
+
+def _operation_routes(models: ModelRegistry, metrics: Metrics) -> APIRouter:
+    """Return the routes.
+
+    Args:
+        models: the server's.
+        metrics: the server's.
+    """
+    routes = APIRouter(tags=["operation"])
+
+    @routes.get("/health")
+    async def health() -> dict[str, str]:  # pyright: ignore[reportUnusedFunction] (a route)
+        """Answer as long as the process serves."""
+        return {"status": "ok"}
+
+    @routes.get("/ready", responses={503: {"description": "no model is loaded, or shutting down"}})
+    async def ready() -> JSONResponse:  # pyright: ignore[reportUnusedFunction] (a route)
+        """Answer 200 if requests are accepted, else 503."""
+        status, word = (200, "ready") if models.ready else (503, "not ready")
+        return JSONResponse({"status": word}, status)
+
+    @routes.get("/metrics", response_class=Response)
+    async def expose() -> Response:  # pyright: ignore[reportUnusedFunction] (a route)
+        """Return the metrics in Prometheus's text format."""
+        _note_queues(models, metrics)
+        return Response(metrics.text(), media_type=_FORMAT)
+
+    return routes
+
+
+def _note_queues(models: ModelRegistry, metrics: Metrics) -> None:
+    """Set the gauges of all models; a model that is not loaded has no requests."""
+    for card in models.names():
+        for gauge in (metrics.running, metrics.waiting, metrics.cache_usage):
+            gauge.labels(card.name).set(0)
+    for model in models.loaded:
+        metrics.running.labels(model.name).set(model.running)
+        metrics.waiting.labels(model.name).set(model.queue)
+        if isinstance(model, ServedTextModel) and model.running:
+            usage = model.pipeline.get_metrics().cache_usage / 100
+            metrics.cache_usage.labels(model.name).set(usage)
+
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +89,7 @@ def create_app(
         cors_origins: origins whose pages may send requests; "*" for all.
     """
     app = FastAPI(title="npu-serve", version=__version__, docs_url=None, redoc_url=None)
-    app.include_router(health.router(models, commons.metrics))
+    app.include_router(_operation_routes(models, commons.metrics))
     app.include_router(openai.router(models, commons.limits))
     app.include_router(observe.router(models))
     app.include_router(page.router())

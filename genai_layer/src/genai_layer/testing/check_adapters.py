@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from genai_layer.abilities import LowRank, SupportsAdapters
-from genai_layer.lora.states import AdapterStates
+from genai_layer.lora.controller import AdapterStates
 from genai_layer.runtime import Array, CompiledModel, Core, InferRequest, last_logits
 from genai_layer.testing.check_runtime import TOLERANCE
 from genai_layer.testing.inferences import inputs_for

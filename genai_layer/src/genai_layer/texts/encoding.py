@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import tokenizers
 
-from genai_layer.encode_call import Text
+from genai_layer.encoding import Text
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.runtime import Array
 from genai_layer.texts.config import TextConfig

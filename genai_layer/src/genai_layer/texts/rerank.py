@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from genai_layer.encode_call import Text
+from genai_layer.encoding import Text
 from genai_layer.errors import ModelError, PromptError
 from genai_layer.exclusive import Exclusive
 from genai_layer.files import read_object

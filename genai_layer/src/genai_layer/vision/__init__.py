@@ -2,11 +2,10 @@
 
 pipeline         VLMPipeline; the module to read first
 generate_call    arguments of one call
-model_source     arguments of the pipeline; models of a folder, or in memory
+model_source     arguments of the pipeline; models of a folder, or in memory; their properties
 folder           sizes and settings of a model folder
 prompt_tags      texts with tags of images and videos, both called visuals
-conversation     a chat's messages with their visuals
-prompts          from chats and texts to token ids
+prompts          a chat's messages with their visuals; from chats and texts to token ids
 visuals          images and videos that callers pass
 patches          from pixels to matrices of patches
 encoder          from patches to embeddings of the tokens of visuals

@@ -1,8 +1,10 @@
 """Arguments of ``VLMPipeline``, which has two forms, and the sources of its models.
 
-The models are in a folder, or they are IRs in memory with a folder of configurations.
+The models are in a folder, or they are IRs in memory with a folder of configurations. On device
+NPU, NPUW's properties are for the language model, the others for all models.
 
-Source: openvino_genai.VLMPipeline, docs/reference/genai.md#vision-language-models.
+Source: openvino_genai.VLMPipeline, docs/reference/genai.md#vision-language-models; ours:
+openvino_genai runs the vision encoder on the CPU then.
 """
 
 from __future__ import annotations
@@ -14,13 +16,35 @@ from pathlib import Path
 from typing import Any, cast
 
 from genai_layer.call_form import call_form
-from genai_layer.errors import ModelError, runtime_failures
+from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.files import is_file
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import add_end_of_text, read_generation_config, read_tokenizer
+from genai_layer.npu import StaticLengths, encoder_properties, npu_properties
 from genai_layer.runtime import AnyModel, Core
 from genai_layer.tensor import HasData, is_tensor
 from genai_layer.tokenizer import Tokenizer
+
+_UNSUPPORTED = ("BLOB_PATH", "EXPORT_BLOB")
+
+
+def split_properties(
+    properties: Mapping[str, Any], step: int = 1
+) -> tuple[dict[str, Any], dict[str, Any], StaticLengths | None]:
+    """Return the language model's properties, those of the other models, and the lengths.
+
+    Args:
+        properties: the pipeline's.
+        step: tokens of a generate step.
+
+    Raises:
+        PropertyError: a property is not supported, or see ``npu_properties``.
+    """
+    for name in _UNSUPPORTED:
+        if name in properties:
+            raise PropertyError(f"{name} is not supported by VLMPipeline; use CACHE_DIR")
+    language, lengths = npu_properties(properties, step)
+    return language, encoder_properties(language), lengths
 
 
 @dataclass(frozen=True, slots=True)

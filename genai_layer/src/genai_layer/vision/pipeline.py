@@ -19,7 +19,7 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError
-from genai_layer.exclusive import one_at_a_time
+from genai_layer.exclusive import one_at_a_time, with_turn
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.npu import StaticLengths
@@ -28,7 +28,6 @@ from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
 from genai_layer.speculation.request import Speculation
-from genai_layer.started_chat import with_turn
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
 from genai_layer.text_generator import Call, Target, TextGenerator, TextPipeline, decoded_results
@@ -36,10 +35,9 @@ from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.encoder import EncodedVisual
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.generate_call import read_call
-from genai_layer.vision.model_source import read_arguments
+from genai_layer.vision.model_source import read_arguments, split_properties
 from genai_layer.vision.prompt_embedder import PromptEmbedder
 from genai_layer.vision.prompts import VisionPrompt, VisionPrompts
-from genai_layer.vision.properties import split_properties
 from genai_layer.vision.results import VLMDecodedResults, VLMPerfMetrics
 from genai_layer.vision.visuals import ImageLike, VideoLike
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genai_layer.serve.observe.timelines import MOST_SPANS, Timelines, by_engine, fewer
+from genai_layer.serve.observe.view import MOST_SPANS, Timelines, by_engine, fewer
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,5 @@ running      request that was accepted
 stepper      thread that runs the steps
 text_tasks   models of embeddings and ranks
 activity     work in progress, and its end at the shutdown; parts that all models share
-rate         rate of completed requests, and the bound of a queue
-times        times of a request, for the metrics
+times        times of a request, for the metrics; rate of completed requests
 """

@@ -13,10 +13,9 @@ from genai_layer.errors import PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.serve.engine.activity import Commons, timed_out
-from genai_layer.serve.engine.rate import CompletionRate, check_queue
 from genai_layer.serve.engine.running import RunningRequest
 from genai_layer.serve.engine.stepper import Stepper
-from genai_layer.serve.engine.times import RequestTimes
+from genai_layer.serve.engine.times import CompletionRate, RequestTimes, check_queue
 from genai_layer.serve.errors import BadRequest, TooLong
 from genai_layer.tokenizer import Tokenizer
 

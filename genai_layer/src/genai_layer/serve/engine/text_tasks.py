@@ -10,8 +10,7 @@ from typing import TypeVar
 from genai_layer.errors import PromptTooLong
 from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.contract import Embeddings, Ranking
-from genai_layer.serve.engine.rate import CompletionRate, check_queue
-from genai_layer.serve.engine.times import RequestTimes
+from genai_layer.serve.engine.times import CompletionRate, RequestTimes, check_queue
 from genai_layer.serve.errors import TooLong
 from genai_layer.texts.embedding import TextEmbeddingPipeline
 from genai_layer.texts.rerank import TextRerankPipeline

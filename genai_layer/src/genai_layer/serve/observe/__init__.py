@@ -1,8 +1,7 @@
 """Routes for the page: ``/npu/state``, ``/npu/events`` and ``/npu/plan``.
 
 schema     JSON of the routes
-timelines  tasks of a step on the device, engine by engine
-view       state of a model as JSON
+view       state of a model as JSON, with the tasks of a step on the device
 routes     the routes
 """
 

@@ -3,8 +3,7 @@
 chat               /v1/chat/completions
 completions        /v1/completions
 responses          /v1/responses
-embeddings         /v1/embeddings
-rerank             /v1/rerank
+texts              /v1/embeddings, /v1/rerank
 models             /v1/models
 
 schemas            bodies of requests and replies
@@ -29,10 +28,9 @@ from genai_layer.serve.engine.contract import Models
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.openai.chat import chat_router
 from genai_layer.serve.openai.completions import completions_router
-from genai_layer.serve.openai.embeddings import embeddings_router
 from genai_layer.serve.openai.models import models_router
-from genai_layer.serve.openai.rerank import rerank_router
 from genai_layer.serve.openai.responses import responses_router
+from genai_layer.serve.openai.texts import texts_router
 
 
 def router(models: Models, limits: Limits) -> APIRouter:
@@ -47,6 +45,5 @@ def router(models: Models, limits: Limits) -> APIRouter:
     routes.include_router(chat_router(models, limits))
     routes.include_router(completions_router(models, limits))
     routes.include_router(responses_router(models))
-    routes.include_router(embeddings_router(models))
-    routes.include_router(rerank_router(models))
+    routes.include_router(texts_router(models))
     return routes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.serve.openai.schemas.sampling import Choosing, Sampled
+from genai_layer.serve.openai.schemas.base import Choosing, Sampled
 from genai_layer.structured.config import StructuredOutputConfig
 from genai_layer.structured.formats import StructuralFormat
 

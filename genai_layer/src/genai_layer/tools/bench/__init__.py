@@ -26,8 +26,7 @@ import click
 
 from genai_layer import GenAIError
 from genai_layer.tools.bench import report
-from genai_layer.tools.bench.measure import Run, measure
-from genai_layer.tools.bench.prompts import Prompt, random_prompt, read_prompts
+from genai_layer.tools.bench.measure import Prompt, Run, measure, random_prompt, read_prompts
 from genai_layer.tools.bench.report import as_json
 from genai_layer.tools.pipeline_options import files, folders, load_pipeline, property_option
 from genai_layer.tools.terminal import Command, run, set_up_log, shown, utf8

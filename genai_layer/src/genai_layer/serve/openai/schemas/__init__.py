@@ -1,7 +1,6 @@
 """Bodies of requests and replies, field by field as OpenAI's.
 
-base          types that all bodies share
-sampling      parameters that all endpoints of text share
+base          types that all bodies share, parameters that all endpoints of text share
 tools         functions that a model may call
 formats       structured output
 messages      messages of a chat

@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from genai_layer.serve.openai.schemas.base import Inert, Reply
+from genai_layer.serve.openai.schemas.base import MOST_ALTERNATIVES, Choosing, Inert, Reply, Tokens
 from genai_layer.serve.openai.schemas.formats import ChatFormat
 from genai_layer.serve.openai.schemas.messages import Message
-from genai_layer.serve.openai.schemas.sampling import MOST_ALTERNATIVES, Choosing, Tokens
 from genai_layer.serve.openai.schemas.tokens import ChoiceLogprobs, Usage
 from genai_layer.serve.openai.schemas.tools import CalledFunction, Choice, NamedTool, Tool, ToolCall
 

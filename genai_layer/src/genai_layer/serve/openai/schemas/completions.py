@@ -6,8 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from genai_layer.serve.openai.schemas.base import Reply, TokenId
-from genai_layer.serve.openai.schemas.sampling import MOST_ALTERNATIVES, Choosing, Tokens
+from genai_layer.serve.openai.schemas.base import (
+    MOST_ALTERNATIVES,
+    Choosing,
+    Reply,
+    TokenId,
+    Tokens,
+)
 from genai_layer.serve.openai.schemas.tokens import CompletionLogprobs, Usage
 
 _Ids = Annotated[list[TokenId], Field(min_length=1)]

@@ -9,10 +9,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from genai_layer.serve.openai.schemas.base import Body, Inert, Metadata, Reply
+from genai_layer.serve.openai.schemas.base import (
+    MOST_ALTERNATIVES,
+    Body,
+    Inert,
+    Metadata,
+    Reply,
+    Sampled,
+    Tokens,
+)
 from genai_layer.serve.openai.schemas.formats import FlatFormat
 from genai_layer.serve.openai.schemas.items import Input, OutputItem, OutputText
-from genai_layer.serve.openai.schemas.sampling import MOST_ALTERNATIVES, Sampled, Tokens
 from genai_layer.serve.openai.schemas.tokens import ResponseUsage, TokenLogprob
 from genai_layer.serve.openai.schemas.tools import Choice, FlatNamedTool, FlatTool
 

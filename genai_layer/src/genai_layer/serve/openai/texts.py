@@ -1,0 +1,85 @@
+"""/v1/embeddings: embeddings of texts; /v1/rerank: documents by their relevance to a query.
+
+Source: docs/reference/openai.md#bodies, docs/reference/openai.md#rerank.
+"""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+from fastapi import APIRouter, Response
+
+from genai_layer.serve.engine.contract import Models
+from genai_layer.serve.openai.counts import new_id
+from genai_layer.serve.openai.schemas.errors import replies
+from genai_layer.serve.openai.schemas.texts import (
+    Embedding,
+    EmbeddingReply,
+    EmbeddingRequest,
+    Rank,
+    RankedDocument,
+    RerankReply,
+    RerankRequest,
+    RerankUsage,
+)
+from genai_layer.serve.openai.schemas.tokens import EmbeddingUsage
+
+
+def texts_router(models: Models) -> APIRouter:
+    """Return the routes of embeddings and of ranking."""
+    router = APIRouter()
+
+    @router.post("/v1/embeddings", responses=replies(EmbeddingReply))
+    async def create_embeddings(body: EmbeddingRequest) -> Response:
+        """Return the embedding of each text."""
+        return await _embed(models, body)
+
+    @router.post("/v1/rerank", responses=replies(RerankReply))
+    async def rank_documents(body: RerankRequest) -> Response:
+        """Return the documents, the most relevant first."""
+        return await _rank(models, body)
+
+    return router
+
+
+async def _embed(models: Models, body: EmbeddingRequest) -> Response:
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    model = await models.embedding(body.model)
+    found = await model.embed(texts)
+    packed = body.encoding_format == "base64"
+    reply = EmbeddingReply(
+        object="list",
+        data=[
+            Embedding(
+                object="embedding", index=number, embedding=_packed(vector) if packed else vector
+            )
+            for number, vector in enumerate(found.vectors)
+        ],
+        model=model.name,
+        usage=EmbeddingUsage(prompt_tokens=found.prompt_tokens, total_tokens=found.prompt_tokens),
+    )
+    return Response(reply.json_text(), media_type="application/json")
+
+
+def _packed(vector: list[float]) -> str:
+    """Return the base64 text of an embedding's f32 numbers, little-endian."""
+    return base64.b64encode(np.array(vector, "<f4").tobytes()).decode()
+
+
+async def _rank(models: Models, body: RerankRequest) -> Response:
+    documents = [one if isinstance(one, str) else one.text for one in body.documents]
+    model = await models.rerank(body.model)
+    found = await model.rerank(body.query, documents)
+    results = [Rank(index=index, relevance_score=score) for index, score in found.scores]
+    del results[body.top_n or len(results) :]
+    if body.return_documents is not False:
+        for rank in results:
+            rank.document = RankedDocument(text=documents[rank.index])
+    reply = RerankReply(
+        id=new_id("rerank-"),
+        model=model.name,
+        results=results,
+        usage=RerankUsage(prompt_tokens=found.prompt_tokens, total_tokens=found.prompt_tokens),
+    )
+    return Response(reply.json_text(), media_type="application/json")
