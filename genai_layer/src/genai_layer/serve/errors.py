@@ -30,6 +30,7 @@ from starlette.responses import JSONResponse
 
 from genai_layer.errors import GenAIError, GenAIInputError, GenAIUsageError
 
+_INVALID = "invalid_request_error"
 _NO_RETRY = {"x-should-retry": "false"}
 """Header by which OpenAI's clients do not repeat a request."""
 
@@ -50,6 +51,14 @@ class ServeError(GenAIError):
     code: ClassVar[str | None] = None
     """OpenAI's code of the error."""
 
+    def __init_subclass__(
+        cls, *, status: int | None = None, type: str | None = None, code: str | None = None
+    ) -> None:
+        """Set what differs from the base class."""
+        super().__init_subclass__()
+        cls.status, cls.type = status or cls.status, type or cls.type
+        cls.code = code or cls.code
+
     def __init__(
         self, message: str, *, param: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
@@ -68,121 +77,68 @@ class ServeError(GenAIError):
         return {"error": error}
 
 
-class BadRequest(ServeError):
+class BadRequest(ServeError, status=400, type=_INVALID):
     """A parameter is missing, wrong or not supported."""
 
-    status = 400
-    type = "invalid_request_error"
 
-
-class WrongKind(BadRequest):
+class WrongKind(BadRequest, code="wrong_model_kind"):
     """The model is of another kind than the endpoint."""
 
-    code = "wrong_model_kind"
 
-
-class TooLong(BadRequest):
+class TooLong(BadRequest, code="context_length_exceeded"):
     """The prompt, or prompt and answer, exceed the model's context."""
 
-    code = "context_length_exceeded"
 
-
-class Unauthorized(ServeError):
+class Unauthorized(ServeError, status=401, type=_INVALID, code="invalid_api_key"):
     """The API key is missing or wrong."""
 
-    status = 401
-    type = "invalid_request_error"
-    code = "invalid_api_key"
 
-
-class UnknownModel(ServeError):
+class UnknownModel(ServeError, status=404, type=_INVALID, code="model_not_found"):
     """The server has no model of this name."""
 
-    status = 404
-    type = "invalid_request_error"
-    code = "model_not_found"
 
-
-class UnknownRoute(ServeError):
+class UnknownRoute(ServeError, status=404, type=_INVALID):
     """The server has no such route, or the route does not have the method."""
 
-    status = 404
-    type = "invalid_request_error"
 
-
-class NotLoaded(ServeError):
+class NotLoaded(ServeError, status=409, type=_INVALID, code="model_not_loaded"):
     """The model is not loaded, so there is nothing to observe."""
 
-    status = 409
-    type = "invalid_request_error"
-    code = "model_not_loaded"
 
-
-class NotObservable(ServeError):
+class NotObservable(ServeError, status=409, type=_INVALID, code="model_not_observable"):
     """The model's runtime does not show what it does."""
 
-    status = 409
-    type = "invalid_request_error"
-    code = "model_not_observable"
 
-
-class BodyTimeout(ServeError):
+class BodyTimeout(ServeError, status=408, type=_INVALID, code="body_timeout"):
     """The body of a request did not arrive in time."""
 
-    status = 408
-    type = "invalid_request_error"
-    code = "body_timeout"
 
-
-class TooLarge(ServeError):
+class TooLarge(ServeError, status=413, type=_INVALID, code="body_too_large"):
     """The body of a request is too large."""
 
-    status = 413
-    type = "invalid_request_error"
-    code = "body_too_large"
 
-
-class QueueFull(ServeError):
+class QueueFull(ServeError, status=429, type="requests", code="rate_limit_exceeded"):
     """Too many requests wait; the header Retry-After has the seconds to wait."""
 
-    status = 429
-    type = "requests"
-    code = "rate_limit_exceeded"
 
-
-class SlowReader(ServeError):
+class SlowReader(ServeError, status=503, code="slow_reader"):
     """The client reads more slowly than the model generates."""
 
-    status = 503
-    code = "slow_reader"
 
-
-class NoRoom(ServeError):
+class NoRoom(ServeError, status=503, code="no_room"):
     """The model does not fit beside the models in use."""
 
-    status = 503
-    code = "no_room"
 
-
-class Unusable(ServeError):
+class Unusable(ServeError, status=503, code="model_unusable"):
     """The model cannot be loaded."""
 
-    status = 503
-    code = "model_unusable"
 
-
-class ShuttingDown(ServeError):
+class ShuttingDown(ServeError, status=503, code="shutting_down"):
     """The server is shutting down."""
 
-    status = 503
-    code = "shutting_down"
 
-
-class TimedOut(ServeError):
+class TimedOut(ServeError, status=504, code="timed_out"):
     """The request exceeded its time limit."""
-
-    status = 504
-    code = "timed_out"
 
     def __init__(self, message: str) -> None:
         super().__init__(message, headers=_NO_RETRY)

@@ -1,4 +1,4 @@
-"""Middleware: the API key, which tells who may use the server, and the two bounds of a request.
+"""Middleware: the API key, without which nobody uses the server, and the bounds of a request.
 
 The body of a request and the client's end of it are bounded. The body is read before the
 application runs, up to a number of bytes and of seconds. If the client disconnects, the application
