@@ -77,7 +77,7 @@ class StopStrings:
             begin, end = match
             result, self._held = self._held[: end if self.include else begin], ""
             return result
-        keep = _longest_beginning(self._held, self.stop_strings)
+        keep = longest_beginning(self._held, self.stop_strings)
         certain = len(self._held) - keep
         result, self._held = self._held[:certain], self._held[certain:]
         return result
@@ -99,7 +99,7 @@ def _first_match(text: str, stop_strings: Iterable[str]) -> tuple[int, int] | No
     return begin, end
 
 
-def _longest_beginning(text: str, stop_strings: Iterable[str]) -> int:
+def longest_beginning(text: str, stop_strings: Iterable[str]) -> int:
     """Return the length of the longest end of the text that begins a stop string."""
     return max(
         (

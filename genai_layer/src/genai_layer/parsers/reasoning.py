@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genai_layer.chat_history import Message
+from genai_layer.detokenizer import longest_beginning
 from genai_layer.errors import ConfigError
 from genai_layer.parsers.base import IncrementalParser, Parser, content_of
 
@@ -127,7 +128,7 @@ class ReasoningIncrementalParser(ReasoningTags, IncrementalParser):
             opening, text = text[:begin], text[begin:]
         parts = self._split_at_close_tag(text)
         if parts is None:
-            certain = len(text) - _overlap(text, self._close_tag)
+            certain = len(text) - longest_beginning(text, [self._close_tag])
             reasoning, self._held = text[:certain], text[certain:]
             closing = after = ""
         else:
@@ -136,12 +137,6 @@ class ReasoningIncrementalParser(ReasoningTags, IncrementalParser):
             delta_message["content"] = after
         delta_message["reasoning_content"] = reasoning
         return opening + reasoning + closing + after if self._keep else after
-
-
-def _overlap(text: str, tag: str) -> int:
-    """Return the length of the longest end of the text that begins the tag."""
-    sizes = range(min(len(text), len(tag)), 0, -1)
-    return next((size for size in sizes if text.endswith(tag[:size])), 0)
 
 
 class DeepSeekR1ReasoningIncrementalParser(ReasoningIncrementalParser):

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+from genai_layer.detokenizer import longest_beginning
 from genai_layer.errors import ParseError
 from genai_layer.parsers.tool_calls import Llama3JsonToolParser
 from genai_layer.tokenizer import Tokenizer
@@ -140,7 +141,7 @@ class TaggedReader:
         while True:
             before, begin, after = self._held.partition(self._form.begin)
             if not begin:
-                certain = len(self._held) - _overlap(self._held, self._form.begin)
+                certain = len(self._held) - longest_beginning(self._held, [self._form.begin])
                 parts += self._text(self._held[:certain])
                 self._held = self._held[certain:]
                 return parts
@@ -202,9 +203,3 @@ class JsonReader:
         if call is not None:
             return [call]
         return [rest] if rest else []
-
-
-def _overlap(text: str, tag: str) -> int:
-    """Return the length of the longest end of the text that begins the tag."""
-    sizes = range(min(len(text), len(tag) - 1), 0, -1)
-    return next((size for size in sizes if text.endswith(tag[:size])), 0)
