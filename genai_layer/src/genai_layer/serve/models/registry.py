@@ -87,21 +87,15 @@ class ModelRegistry:
 
     async def text(self, name: str) -> ServedTextModel:
         """Return a language model; see ``contract.Models``."""
-        model = await self._get(name, "text")
-        assert isinstance(model, ServedTextModel)  # of this kind
-        return model
+        return await self._get(name, "text", ServedTextModel)
 
     async def embedding(self, name: str) -> ServedEmbeddingModel:
         """Return a text embedding model; see ``contract.Models``."""
-        model = await self._get(name, "embedding")
-        assert isinstance(model, ServedEmbeddingModel)  # of this kind
-        return model
+        return await self._get(name, "embedding", ServedEmbeddingModel)
 
     async def rerank(self, name: str) -> ServedRerankModel:
         """Return a reranker; see ``contract.Models``."""
-        model = await self._get(name, "rerank")
-        assert isinstance(model, ServedRerankModel)  # of this kind
-        return model
+        return await self._get(name, "rerank", ServedRerankModel)
 
     def _spec(self, name: str, kind: Kind) -> ModelSpec:
         spec = self._specs.get(name)
@@ -124,14 +118,16 @@ class ModelRegistry:
         """
         await self._begin_load(self._specs[name])
 
-    async def _get(self, name: str, kind: Kind) -> ServedModel:
+    async def _get(self, name: str, kind: Kind, of_kind: type[T]) -> T:
         """Return a model, which is loaded first if needed."""
         spec = self._spec(name, kind)
         self._commons.activity.check()
         model = self._loaded.pop(name, None)
         if model is None:
-            return await self._wait_for_load(spec)
-        self._loaded[name] = model  # now the most recently used
+            model = await self._wait_for_load(spec)
+        else:
+            self._loaded[name] = model  # now the most recently used
+        assert isinstance(model, of_kind)
         return model
 
     async def _wait_for_load(self, spec: ModelSpec) -> ServedModel:
