@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from genai_layer.serve.openai.counts import new_id
 from genai_layer.serve.openai.schemas.items import (
@@ -69,9 +69,7 @@ class Output:
             part = OutputText(type="output_text", text="", annotations=[], logprobs=[])
             yield PartEvent(
                 type="response.content_part.added",
-                item_id=message.id,
-                output_index=self._last,
-                content_index=0,
+                **self._place_of(message),
                 part=part.model_copy(deep=True),
             )
             message.content.append(part)
@@ -83,9 +81,7 @@ class Output:
         if text:
             yield TextDelta(
                 type="response.output_text.delta",
-                item_id=self._open.id,
-                output_index=self._last,
-                content_index=0,
+                **self._place_of(self._open),
                 delta=text,
                 logprobs=scores,
             )
@@ -98,17 +94,13 @@ class Output:
         message.status = status
         yield TextDone(
             type="response.output_text.done",
-            item_id=message.id,
-            output_index=self._last,
-            content_index=0,
+            **self._place_of(message),
             text=part.text,
             logprobs=part.logprobs,
         )
         yield PartEvent(
             type="response.content_part.done",
-            item_id=message.id,
-            output_index=self._last,
-            content_index=0,
+            **self._place_of(message),
             part=part,
         )
         yield self._done(message)
@@ -150,6 +142,10 @@ class Output:
 
     def _done(self, item: OutputItem) -> Event:
         return ItemEvent(type="response.output_item.done", output_index=self._last, item=item)
+
+    def _place_of(self, message: OutputMessage) -> dict[str, Any]:
+        """Return the fields of an event that name the text of the last item."""
+        return {"item_id": message.id, "output_index": self._last, "content_index": 0}
 
     @property
     def _last(self) -> int:
