@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -131,6 +131,25 @@ def on_full_of(compiled: CompiledModel) -> OnFull:
     if value not in list(OnFull):
         raise PropertyError(f"{_ON_FULL} = {value!r}: must be one of {', '.join(OnFull)}")
     return OnFull(value)
+
+
+def settled_lengths(
+    compiled: CompiledModel, lengths: StaticLengths | None, imported: bool
+) -> StaticLengths | None:
+    """Return lengths with the compiled model's behaviour when its cache is full.
+
+    Args:
+        compiled: the model.
+        lengths: those that it was compiled for; None if it is not of an NPU.
+        imported: True if it comes from a blob, which has its own lengths.
+
+    Raises:
+        RuntimeError: the model does not report its lengths.
+        PropertyError: see ``on_full_of``.
+    """
+    if imported:
+        lengths = lengths_of(compiled)
+    return None if lengths is None else replace(lengths, on_full=on_full_of(compiled))
 
 
 def npu_properties(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
@@ -19,7 +19,7 @@ from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.controller import compile_with, control
-from genai_layer.npu import StaticLengths, lengths_of, on_full_of
+from genai_layer.npu import StaticLengths, settled_lengths
 from genai_layer.parsers.streamer import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import DecodedResults, EncodedResults
@@ -120,21 +120,17 @@ class TextGenerator:
         speculation: Speculation,
         given: Mapping[str, Any],
     ) -> None:
-        from_blob, lengths = target.from_blob, target.lengths
+        from_blob = target.from_blob
         with runtime_failures():
             inserted = None if from_blob else adapters
             compiled = compile_with(target.core, find(), target.device, target.properties, inserted)
             self._request: InferRequest = compiled.create_infer_request()
-            if from_blob:
-                lengths = lengths_of(compiled)
-            if lengths is not None:
-                lengths = replace(lengths, on_full=on_full_of(compiled))
-        self._lengths = lengths
+            self._lengths = settled_lengths(compiled, target.lengths, from_blob)
         place = Place(target.device, given, target.core, tokenizer)
         self._adapters = control(self._request, adapters, from_blob)
         self._grammars = GrammarCompiler(tokenizer)
         self._tokenizer = tokenizer
-        self._assistant = speculation.open(place, lengths)
+        self._assistant = speculation.open(place, self._lengths)
 
     def run(
         self,

@@ -11,16 +11,9 @@ from genai_layer.decoding.generated_sequence import Limits
 from genai_layer.errors import PromptTooLong, runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import find_model
-from genai_layer.npu import (
-    OnFull,
-    StaticLengths,
-    imports_blob,
-    lengths_of,
-    npu_properties,
-    on_full_of,
-)
+from genai_layer.npu import OnFull, StaticLengths, imports_blob, npu_properties, settled_lengths
 from genai_layer.properties import read_properties
-from genai_layer.runtime import CompiledModel, Core
+from genai_layer.runtime import Core
 from genai_layer.scheduler import SchedulerConfig
 from genai_layer.text_generator import limits_of
 
@@ -106,9 +99,8 @@ def compile_batched(
     with runtime_failures():
         compiled = core.compile_model(model, device, properties)
         places = Places(compiled, count, batches=step == 1)
-        if imported:
-            lengths = lengths_of(compiled)
-        return BatchedModel(places, _with_on_full(lengths, compiled), scheduler.num_kv_blocks)
+        lengths = settled_lengths(compiled, lengths, imported)
+        return BatchedModel(places, lengths, scheduler.num_kv_blocks)
 
 
 def _npu_defaults(count: int, scheduler: SchedulerConfig) -> dict[str, Any]:
@@ -119,7 +111,3 @@ def _npu_defaults(count: int, scheduler: SchedulerConfig) -> dict[str, Any]:
     if scheduler.enable_prefix_caching:
         options["NPUW_LLM_ENABLE_PREFIX_CACHING"] = "YES"
     return options
-
-
-def _with_on_full(lengths: StaticLengths | None, compiled: CompiledModel) -> StaticLengths | None:
-    return None if lengths is None else replace(lengths, on_full=on_full_of(compiled))
