@@ -23,7 +23,6 @@ from genai_layer.control_tokens import ControlTokens, Span
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.encoding import check_characters
 from genai_layer.errors import TemplateError
-from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.tokenizer import Tokenizer
 
@@ -143,15 +142,18 @@ class PromptEncoder:
         self._tokenizer = tokenizer
         self._chats = ChatPrompts(tokenizer)
 
-    def text(self, text: str, config: GenerationConfig, raw: RawPerfMetrics) -> list[int]:
-        """Return the ids of a text, as the only turn of a chat if the parameters request it.
+    def text(self, text: str, template: bool, raw: RawPerfMetrics) -> list[int]:
+        """Return the ids of a text, as the only turn of a chat if the template has to wrap it.
 
         Raises:
             TemplateError: the chat template fails.
         """
-        if config.apply_chat_template and self._tokenizer.chat_template:
+        if template and self._tokenizer.chat_template:
             return self.chat(ChatHistory([{"role": "user", "content": text}]), raw)
-        return self.plain(text, raw)
+        watch = Stopwatch()
+        ids = self._tokenizer.encode(text).input_ids.data[0].tolist()
+        raw.tokenization_durations.append(watch.microseconds())
+        return ids
 
     def chat(self, history: ChatHistory, raw: RawPerfMetrics) -> list[int]:
         """Return the ids of a chat, up to the beginning of the answer.
@@ -164,12 +166,5 @@ class PromptEncoder:
         raw.chat_template_durations.append(watch.microseconds())
         watch = Stopwatch()
         ids = self._chats.encode(prompt)
-        raw.tokenization_durations.append(watch.microseconds())
-        return ids
-
-    def plain(self, text: str, raw: RawPerfMetrics) -> list[int]:
-        """Return the ids of a text without a template, with special tokens around it."""
-        watch = Stopwatch()
-        ids = self._tokenizer.encode(text).input_ids.data[0].tolist()
         raw.tokenization_durations.append(watch.microseconds())
         return ids

@@ -203,7 +203,7 @@ class LLMPipeline(TextPipeline):
         texts = texts_of(inputs)
         if self._chat is None:
             raw = call.metrics.raw_metrics
-            prompts = [self._prompts.text(text, config, raw) for text in texts]
+            prompts = [self._prompts.text(text, config.apply_chat_template, raw) for text in texts]
             results = decoded_results(self._generator.run(prompts, call), call)
         else:
             results = self._generate_turn(self._chat, texts, call)

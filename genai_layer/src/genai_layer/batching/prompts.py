@@ -77,7 +77,6 @@ class TokenPrompts:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._encoder = PromptEncoder(tokenizer)
-        self._tokenizer = tokenizer
 
     def prepare(
         self,
@@ -98,7 +97,4 @@ class TokenPrompts:
             return Prepared(prompt, metrics)
         if isinstance(prompt, ChatHistory):
             return Prepared(self._encoder.chat(prompt, raw), metrics)
-        if template and self._tokenizer.chat_template:
-            prompt = ChatHistory([{"role": "user", "content": prompt}])
-            return Prepared(self._encoder.chat(prompt, raw), metrics)
-        return Prepared(self._encoder.plain(prompt, raw), metrics)
+        return Prepared(self._encoder.text(prompt, template, raw), metrics)
