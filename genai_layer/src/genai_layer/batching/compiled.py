@@ -11,7 +11,7 @@ from genai_layer.decoding.generated_sequence import Limits
 from genai_layer.errors import PromptTooLong, runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import find_model
-from genai_layer.npu import OnFull, StaticLengths, imports_blob, npu_properties, settled_lengths
+from genai_layer.npu import StaticLengths, imports_blob, npu_properties, settled_lengths
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Core
 from genai_layer.scheduler import SchedulerConfig
@@ -34,14 +34,6 @@ class BatchedModel:
     """Lengths of an NPU's programs; None on other devices."""
     blocks: int
     """KV blocks of a request; 0 for no limit."""
-
-    @property
-    def max_length(self) -> int | None:
-        """Maximum number of tokens of prompt and answer together; None if unlimited."""
-        lengths = [self.blocks * _BLOCK + 1] if self.blocks else []
-        if self.lengths is not None and self.lengths.on_full is OnFull.ERROR:
-            lengths.append(self.lengths.capacity + 1)
-        return min(lengths, default=None)
 
     def limits(self, ids: list[int], config: GenerationConfig, vocabulary: int) -> Limits:
         """Check a prompt, and return the limits of its generation; see ``limits_of``.

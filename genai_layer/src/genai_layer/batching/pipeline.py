@@ -134,10 +134,6 @@ class ContinuousBatchingPipeline(KeepsChat):
         """Return a copy of the model's default parameters."""
         return self._config.updated({})
 
-    def get_max_length(self) -> int | None:
-        """Return the maximum tokens of prompt and answer together; None if unlimited. Ours."""
-        return self._model.max_length
-
     def get_max_sequences(self) -> int:
         """Return the maximum number of sequences that run at a time. Ours."""
         return self._model.places.count

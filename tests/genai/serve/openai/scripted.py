@@ -71,8 +71,6 @@ class ScriptedModel:
     tokenizer: Tokenizer
     scripts: list[str]
     name: str = "toy"
-    created: int = 1
-    max_length: int | None = None
     room: int = 99
     failure: Exception = field(default_factory=lambda: GenAIError("the device failed"))
     submitted: list[ScriptedRunning] = field(default_factory=list)
@@ -103,10 +101,6 @@ class ScriptedTexts:
     """Embeddings and ranks of lengths; satisfies ``EmbeddingModel`` and ``RerankModel``."""
 
     name: str
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        raise NotImplementedError
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         return Embeddings([[len(text), 0.5] for text in texts], sum(map(len, texts)))

@@ -71,11 +71,6 @@ class TextModel(Protocol):
         ...
 
     @property
-    def created(self) -> int:
-        """Time of the model's files, in Unix seconds."""
-        ...
-
-    @property
     def tokenizer(self) -> Tokenizer:
         """The model's tokenizer."""
         ...
@@ -83,11 +78,6 @@ class TextModel(Protocol):
     @property
     def defaults(self) -> GenerationConfig:
         """Copy of the model's default parameters."""
-        ...
-
-    @property
-    def max_length(self) -> int | None:
-        """Maximum number of tokens of prompt and answer together; None if unlimited."""
         ...
 
     async def submit(
@@ -135,11 +125,6 @@ class EmbeddingModel(Protocol):
         """Name by which clients request the model."""
         ...
 
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer."""
-        ...
-
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the embedding of each text, one text at a time on the device.
 
@@ -156,11 +141,6 @@ class RerankModel(Protocol):
     @property
     def name(self) -> str:
         """Name by which clients request the model."""
-        ...
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer."""
         ...
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:

@@ -25,7 +25,6 @@ class ServedTextModel:
 
     Args:
         name: name by which clients request the model.
-        created: time of the model's files, in Unix seconds.
         device: the pipeline's.
         pipeline: the model, which nobody else uses.
         commons: parts of the server that all models share.
@@ -34,12 +33,11 @@ class ServedTextModel:
     def __init__(
         self,
         name: str,
-        created: int,
         device: str,
         pipeline: ContinuousBatchingPipeline,
         commons: Commons,
     ) -> None:
-        self.name, self.created, self.device = name, created, device
+        self.name, self.device = name, device
         self.pipeline = pipeline
         self.changes = 0
         """Number of steps and of changes of the queue."""
@@ -63,11 +61,6 @@ class ServedTextModel:
     def defaults(self) -> GenerationConfig:
         """Copy of the model's default parameters."""
         return self.pipeline.get_config()
-
-    @property
-    def max_length(self) -> int | None:
-        """Maximum number of tokens of prompt and answer together; None if unlimited."""
-        return self.pipeline.get_max_length()
 
     @property
     def queue(self) -> int:

@@ -14,7 +14,6 @@ from genai_layer.serve.engine.times import CompletionRate, RequestTimes, check_q
 from genai_layer.serve.errors import TooLong
 from genai_layer.texts.embedding import TextEmbeddingPipeline
 from genai_layer.texts.rerank import TextRerankPipeline
-from genai_layer.tokenizer import Tokenizer
 
 T = TypeVar("T")
 
@@ -24,12 +23,11 @@ class _TextTasks:
 
     Args:
         name: name by which clients request the model.
-        tokenizer: the model's.
         commons: parts of the server that all models share.
     """
 
-    def __init__(self, name: str, tokenizer: Tokenizer, commons: Commons) -> None:
-        self.name, self.tokenizer = name, tokenizer
+    def __init__(self, name: str, commons: Commons) -> None:
+        self.name = name
         self._commons = commons
         self._device = asyncio.Lock()
         self._rate = CompletionRate()
@@ -103,15 +101,12 @@ class ServedEmbeddingModel(_TextTasks):
 
     Args:
         name: see ``_TextTasks``.
-        tokenizer: see ``_TextTasks``.
         pipeline: the model, which nobody else uses.
         commons: see ``_TextTasks``.
     """
 
-    def __init__(
-        self, name: str, tokenizer: Tokenizer, pipeline: TextEmbeddingPipeline, commons: Commons
-    ) -> None:
-        super().__init__(name, tokenizer, commons)
+    def __init__(self, name: str, pipeline: TextEmbeddingPipeline, commons: Commons) -> None:
+        super().__init__(name, commons)
         self._pipeline = pipeline
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
@@ -127,10 +122,8 @@ class ServedEmbeddingModel(_TextTasks):
 class ServedRerankModel(_TextTasks):
     """Reranker of a server; satisfies ``contract.RerankModel``; arguments as above."""
 
-    def __init__(
-        self, name: str, tokenizer: Tokenizer, pipeline: TextRerankPipeline, commons: Commons
-    ) -> None:
-        super().__init__(name, tokenizer, commons)
+    def __init__(self, name: str, pipeline: TextRerankPipeline, commons: Commons) -> None:
+        super().__init__(name, commons)
         self._pipeline = pipeline
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:

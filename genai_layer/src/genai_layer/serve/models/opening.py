@@ -9,7 +9,6 @@ from typing import Any
 from genai_layer.batching.pipeline import ContinuousBatchingPipeline
 from genai_layer.batching.vision import has_vision
 from genai_layer.errors import ModelError
-from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler import SchedulerConfig
@@ -60,19 +59,17 @@ def _open_text(spec: ModelSpec, core: Core) -> Finish:
     pipeline = ContinuousBatchingPipeline(
         spec.folder, scheduler, spec.device, _of_runtime(spec), core=core
     )
-    return lambda commons: ServedTextModel(spec.name, spec.created, spec.device, pipeline, commons)
+    return lambda commons: ServedTextModel(spec.name, spec.device, pipeline, commons)
 
 
 def _open_embedding(spec: ModelSpec, core: Core) -> Finish:
-    tokenizer = read_tokenizer(spec.folder)
     pipeline = TextEmbeddingPipeline(spec.folder, spec.device, core=core, **spec.properties)
-    return lambda commons: ServedEmbeddingModel(spec.name, tokenizer, pipeline, commons)
+    return lambda commons: ServedEmbeddingModel(spec.name, pipeline, commons)
 
 
 def _open_rerank(spec: ModelSpec, core: Core) -> Finish:
-    tokenizer = read_tokenizer(spec.folder)
     pipeline = TextRerankPipeline(spec.folder, spec.device, core=core, **spec.properties)
-    return lambda commons: ServedRerankModel(spec.name, tokenizer, pipeline, commons)
+    return lambda commons: ServedRerankModel(spec.name, pipeline, commons)
 
 
 def _of_runtime(spec: ModelSpec) -> dict[str, Any]:
