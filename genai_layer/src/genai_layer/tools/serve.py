@@ -25,7 +25,7 @@ docs/serving.md has limits, metrics and a reverse proxy for TLS.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,13 @@ def _named(text: str) -> tuple[str, str]:
     return name, path
 
 
+def _models_option(
+    flag: str, name: str, text: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare an option that names models by NAME=PATH."""
+    return click.option(flag, name, metavar="NAME=PATH", type=_named, multiple=True, help=text)
+
+
 def _size(text: str) -> int:
     """Read a number of bytes, with K, M or G behind it or not."""
     number, power = text, 0
@@ -72,30 +79,9 @@ def _size(text: str) -> int:
 
 @click.command("npu-serve", cls=Command, help=__doc__)
 @click.argument("model", shell_complete=folders)
-@click.option(
-    "--model",
-    "models",
-    metavar="NAME=PATH",
-    type=_named,
-    multiple=True,
-    help="further language model; repeatable",
-)
-@click.option(
-    "--embedding-model",
-    "embedding",
-    metavar="NAME=PATH",
-    type=_named,
-    multiple=True,
-    help="text embedding model; repeatable",
-)
-@click.option(
-    "--rerank-model",
-    "rerank",
-    metavar="NAME=PATH",
-    type=_named,
-    multiple=True,
-    help="reranker; repeatable",
-)
+@_models_option("--model", "models", "further language model; repeatable")
+@_models_option("--embedding-model", "embedding", "text embedding model; repeatable")
+@_models_option("--rerank-model", "rerank", "reranker; repeatable")
 @click.option("--device", default="NPU", help="device of all models (default NPU)")
 @property_option()
 @click.option(
