@@ -14,9 +14,9 @@ import numpy as np
 
 from genai_layer.abilities import LowRank, SupportsAdapters
 from genai_layer.lora.controller import AdapterStates
-from genai_layer.runtime import Array, CompiledModel, Core, InferRequest, last_logits
+from genai_layer.runtime import Array, CompiledModel, Core, InferRequest
 from genai_layer.testing.check_runtime import TOLERANCE
-from genai_layer.testing.inferences import inputs_for
+from genai_layer.testing.inferences import distance, logits_of
 
 _RANK = 3
 
@@ -65,17 +65,16 @@ class Setting:
     def logits(self, request: InferRequest) -> Array:
         """Return the logits of a new conversation."""
         request.reset_state()
-        request.infer(inputs_for(self.tokens))
-        return last_logits(request)
+        return logits_of(request, self.tokens)
 
     def assert_close(self, found: Array, expected: Array, what: str) -> None:
         """Assert that logits are equal within the tolerance."""
-        error = _distance(found, expected)
+        error = distance(found, expected)
         assert error <= self.tolerance, f"{what}: logits differ by {error:.2e} of the largest logit"
 
     def assert_other(self, found: Array, expected: Array, what: str) -> None:
         """Assert that logits differ."""
-        assert _distance(found, expected) > 10 * self.tolerance, f"{what}: logits are equal"
+        assert distance(found, expected) > 10 * self.tolerance, f"{what}: logits are equal"
 
 
 def check_adapters(setting: Setting) -> None:
@@ -149,10 +148,6 @@ def check_all_modes_add_the_same(setting: Setting) -> None:
     fixed = setting.compiled("STATIC_RANK", 3).create_infer_request()
     AdapterStates(fixed.query_state()).set(setting.added(2))
     setting.assert_close(setting.logits(fixed), expected, "STATIC_RANK")
-
-
-def _distance(found: Array, expected: Array) -> float:
-    return float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-9))
 
 
 CHECKS = (

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-import numpy as np
-
 from genai_layer.abilities import Batching, SupportsBatching
-from genai_layer.runtime import Array, CompiledModel, last_logits
+from genai_layer.runtime import Array, CompiledModel
 from genai_layer.testing.check_runtime import TOLERANCE
-from genai_layer.testing.inferences import inputs_for
+from genai_layer.testing.inferences import assert_close, logits_of
 
 _STEPS = 100
 """Steps after which tokens must have been read."""
@@ -51,12 +49,9 @@ def _assert_alone(
     compiled: CompiledModel, found: Array, tokens: Sequence[int], tolerance: float, what: str
 ) -> None:
     """Assert that logits are those of tokens in a request of their own."""
-    request = compiled.create_infer_request()
-    request.infer(inputs_for(tokens))
-    alone = last_logits(request)
+    alone = logits_of(compiled.create_infer_request(), tokens)
     assert found.shape == alone.shape, f"{what}: logits have shape {found.shape}"
-    error = float(np.abs(found - alone).max() / max(float(np.abs(alone).max()), 1e-9))
-    assert error <= tolerance, f"{what}: logits differ by {error:.2e}, relative to the largest"
+    assert_close(found, alone, tolerance, what)
 
 
 def check_conversations_equal_requests_alone(

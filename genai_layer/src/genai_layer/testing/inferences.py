@@ -26,7 +26,12 @@ def logits_of(request: InferRequest, tokens: Sequence[int], past: int = 0) -> Ar
     return last_logits(request)
 
 
+def distance(found: Array, expected: Array) -> float:
+    """Return the largest difference of logits, relative to the largest logit."""
+    return float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-9))
+
+
 def assert_close(found: Array, expected: Array, tolerance: float, what: str) -> None:
     """Assert that logits are equal within a relative tolerance."""
-    error = float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), 1e-9))
+    error = distance(found, expected)
     assert error <= tolerance, f"{what}: logits differ by {error:.2e}, relative to the largest"
