@@ -31,7 +31,8 @@ class SlotRequest:
 
     def __init__(self, batching: Batching) -> None:
         self._batching = batching
-        self._conversation: Conversation | None = None
+        self.conversation: Conversation | None = None
+        """The conversation; None before the first inference."""
         self._logits: Future[Array] = Future()
 
     @property
@@ -40,14 +41,9 @@ class SlotRequest:
         return self._logits.done()
 
     @property
-    def conversation(self) -> Conversation | None:
-        """The conversation; None before the first inference."""
-        return self._conversation
-
-    @property
     def cached_tokens(self) -> int:
         """Tokens of the prompt that the prefix cache had; 0 if the runtime does not report them."""
-        one = self._conversation
+        one = self.conversation
         return one.cached_tokens if isinstance(one, ReportsCachedTokens) else 0
 
     def infer(self, inputs: Mapping[str, Array], /) -> None:
@@ -57,10 +53,10 @@ class SlotRequest:
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
         """Submit the new tokens; the batching knows those before them."""
-        if self._conversation is None:
-            self._conversation = self._batching.open()
+        if self.conversation is None:
+            self.conversation = self._batching.open()
         (ids,) = inputs["input_ids"]
-        self._logits = self._conversation.submit(ids.tolist())
+        self._logits = self.conversation.submit(ids.tolist())
 
     def wait(self) -> None:
         """Run steps of the batching until the inference has ended."""
@@ -84,9 +80,9 @@ class SlotRequest:
 
     def reset_state(self) -> None:
         """Leave the batching; the next inference begins a new conversation."""
-        if self._conversation is not None:
-            self._conversation.close()
-            self._conversation = None
+        if self.conversation is not None:
+            self.conversation.close()
+            self.conversation = None
 
 
 _log = logging.getLogger(__name__)
@@ -106,21 +102,12 @@ class Places:
 
     def __init__(self, compiled: CompiledModel, count: int, batches: bool = True) -> None:
         self.count = count
-        self._compiled = compiled
-        self._batching: Batching | None = None
-        if batches and isinstance(compiled, SupportsBatching):
-            self._batching = compiled.create_batching(count)
-        self._free: list[InferRequest] = []
-
-    @property
-    def compiled(self) -> CompiledModel:
-        """The model."""
-        return self._compiled
-
-    @property
-    def batching(self) -> Batching | None:
+        self.compiled = compiled
+        self.batching: Batching | None = None
         """The model's batching, if it has one."""
-        return self._batching
+        if batches and isinstance(compiled, SupportsBatching):
+            self.batching = compiled.create_batching(count)
+        self._free: list[InferRequest] = []
 
     def take(self, sequences: int) -> InferRequest:
         """Return an empty request for a generation.
@@ -128,12 +115,12 @@ class Places:
         Raises:
             RuntimeFailure: the runtime failed.
         """
-        if self._batching is not None and sequences == 1:
-            return SlotRequest(self._batching)
+        if self.batching is not None and sequences == 1:
+            return SlotRequest(self.batching)
         if self._free:
             return self._free.pop()
         with runtime_failures():
-            return self._compiled.create_infer_request()
+            return self.compiled.create_infer_request()
 
     def give_back(self, request: InferRequest) -> None:
         """Forget a request's tokens, and keep it for another generation unless it is broken."""
@@ -151,7 +138,7 @@ class Places:
         Raises:
             RuntimeFailure: the runtime failed.
         """
-        if self._batching is None:
+        if self.batching is None:
             return
         with runtime_failures():
-            self._batching.step()
+            self.batching.step()

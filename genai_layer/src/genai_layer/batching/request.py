@@ -64,8 +64,9 @@ class Stream:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._outputs = deque[Outputs]()
-        self._status = GenerationStatus.RUNNING
-        self._metrics: PerfMetrics | None = None
+        self.status = GenerationStatus.RUNNING
+        self.metrics: PerfMetrics | None = None
+        """Metrics of the request, once it has ended."""
         self.error: Exception | None = None
         """Error that ended the request."""
         self.begun: float | None = None
@@ -74,24 +75,14 @@ class Stream:
         """Tokens of the prompt that the prefix cache had, once the request has ended."""
 
     @property
-    def status(self) -> GenerationStatus:
-        """State of the request."""
-        return self._status
-
-    @property
     def dropped(self) -> bool:
         """True if the request was stopped or cancelled."""
-        return self._status in (GenerationStatus.STOP, GenerationStatus.CANCEL)
+        return self.status in (GenerationStatus.STOP, GenerationStatus.CANCEL)
 
     @property
     def readable(self) -> bool:
         """True if ``pull`` returns outputs, or raises the request's error."""
         return bool(self._outputs or self.error)
-
-    @property
-    def metrics(self) -> PerfMetrics | None:
-        """Metrics of the request, once it has ended."""
-        return self._metrics
 
     def push(self, outputs: Outputs) -> None:
         """Add the outputs of a step."""
@@ -104,15 +95,15 @@ class Stream:
     ) -> None:
         """End the request; its state stays if it was stopped or cancelled."""
         with self._changed:
-            self._metrics, self.error = metrics, error
-            if self._status is GenerationStatus.RUNNING:
-                self._status = status
+            self.metrics, self.error = metrics, error
+            if self.status is GenerationStatus.RUNNING:
+                self.status = status
             self._changed.notify_all()
 
     def drop(self, status: GenerationStatus) -> None:
         """Stop or cancel the request; its next step does not take place."""
         with self._changed:
-            self._status = status
+            self.status = status
             self._changed.notify_all()
 
     def pull(self) -> Outputs:
@@ -126,7 +117,7 @@ class Stream:
         """
         with self._changed:
             self._changed.wait_for(
-                lambda: self.readable or self._status is not GenerationStatus.RUNNING
+                lambda: self.readable or self.status is not GenerationStatus.RUNNING
             )
             if self._outputs:
                 return self._outputs.popleft()
