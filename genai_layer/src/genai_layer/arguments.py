@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from genai_layer.call_form import call_form
 from genai_layer.errors import PropertyError
@@ -79,17 +79,22 @@ _TO_CALLER = 6
 """Stack level of the pipeline's caller for warnings of ``with_dictionary``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """Arguments by name."""
+Source = TypeVar("Source")
 
-    source: ModelFolder | ModelInMemory
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Generic[Source]):
+    """Arguments of a pipeline by name."""
+
+    source: Source
     tokenizer: Tokenizer
     device: str
     properties: dict[str, Any]
 
 
-def read_arguments(given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
+def read_arguments(
+    given: Sequence[Any], named: Mapping[str, Any]
+) -> Arguments[ModelFolder | ModelInMemory]:
     """Sort the arguments of a pipeline.
 
     Args:
@@ -113,7 +118,7 @@ def _of_folder(
     device: str | Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
     **properties: Any,
-) -> Arguments:
+) -> Arguments[ModelFolder | ModelInMemory]:
     """Sort the arguments of a folder; raises as ``read_arguments``."""
     if isinstance(device, Mapping):  # (folder, device, dictionary)
         device, config = None, device
@@ -141,7 +146,7 @@ def _of_memory(
     device: str,
     generation_config: GenerationConfig | None = None,
     **properties: Any,
-) -> Arguments:
+) -> Arguments[ModelFolder | ModelInMemory]:
     """Sort the arguments of a model in memory; raises as ``read_arguments``."""
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError("LLMPipeline: a model in memory needs a Tokenizer; pass it after weights")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from genai_layer.arguments import Arguments
 from genai_layer.call_form import call_form
 from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.files import is_file
@@ -116,17 +117,9 @@ def _is_pair(model: object) -> bool:
     return len(pair) == 2 and isinstance(pair[0], str) and is_tensor(pair[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """Arguments by name."""
-
-    source: ModelsInFolder | ModelsInMemory
-    tokenizer: Tokenizer
-    device: str
-    properties: dict[str, Any]
-
-
-def read_arguments(given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
+def read_arguments(
+    given: Sequence[Any], named: Mapping[str, Any]
+) -> Arguments[ModelsInFolder | ModelsInMemory]:
     """Sort the arguments of a pipeline.
 
     Args:
@@ -145,7 +138,7 @@ def read_arguments(given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
 
 def _of_folder(
     models_path: str | bytes | os.PathLike[str], device: str, **properties: Any
-) -> Arguments:
+) -> Arguments[ModelsInFolder | ModelsInMemory]:
     folder = Path(os.fsdecode(models_path))
     return Arguments(ModelsInFolder(folder), read_tokenizer(folder), device, properties)
 
@@ -157,7 +150,7 @@ def _of_memory(
     device: str,
     generation_config: GenerationConfig | None = None,
     **properties: Any,
-) -> Arguments:
+) -> Arguments[ModelsInFolder | ModelsInMemory]:
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError("VLMPipeline: models in memory need a Tokenizer; pass it after models")
     folder = Path(os.fsdecode(config_dir_path))
