@@ -79,14 +79,16 @@ class Conversation:
             InferenceCancelled: the inference was cancelled; tokens read so far stay.
             DeviceError: the device failed.
         """
-        return finished(self.reading(tokens, target))
+        event = self.check(tokens)
+        if event is Event.STEP:
+            return self._step(self._go_on(tokens), target)
+        return finished(self._read(event, tokens, target))
 
-    def reading(self, tokens: NewTokens, target: LogitsTarget | None = None) -> Reading:
+    def reading(self, tokens: NewTokens) -> Reading:
         """Run on new tokens, yielding after each prompt chunk so that other conversations may run.
 
         Args:
             tokens: as for ``infer``.
-            target: as for ``infer``.
 
         Yields:
             The number of tokens read since the last yield. Until the generator returns or is
@@ -97,8 +99,8 @@ class Conversation:
         """
         event = self.check(tokens)
         if event is Event.STEP:
-            return self._step(self._go_on(tokens), target)
-        return (yield from self._read(event, tokens, target))
+            return self._step(self._go_on(tokens), None)
+        return (yield from self._read(event, tokens, None))
 
     def rows_of(self, tokens: NewTokens) -> int:
         """Return the number of last tokens that will have logits."""

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from npuw_layer.api.given_inputs import Given, Inputs, input_name
+from npuw_layer.api.given_inputs import Given, input_name
 from npuw_layer.api.model_port import OpenPort, PortKey
 from npuw_layer.api.request import Request
-from npuw_layer.api.results import Results
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import Array, ability
 from npuw_layer.backends.tensor import Tensor
@@ -43,6 +42,30 @@ class InferRequest(Request):
 
     Two requests of a compiled model share no state that changes results.
 
+    An inference takes new tokens of one row, or of several rows with the same number of tokens.
+    Rows run one after the other, each as a conversation of its own. Row b continues a copy of row
+    beam_idx[b] of the last inference; after ``reset_state`` there are as many empty rows as
+    beam_idx has. One row may be inferred without beam_idx.
+
+    The inputs are input_ids i64 [1, n] or inputs_embeds f32 [1, n, width], whichever the model has;
+    attention_mask i64 [1, stored + n]; and position_ids i64 [1, n], which continue the stored
+    tokens, or begin earlier to rewind. With position_ids of several axes, i64 [3 or 4, 1, n]
+    (M-RoPE), the mask determines how many stored tokens stay. If the model has them: token_type_ids
+    i64 [1, n]; visual_pos_masks boolean [1, n], with deepstack_visual_embeds f32 [levels, marked
+    tokens, width], any number of rows if no token is marked; per_layer_inputs f32 [1, n, layers,
+    width]; hidden_states f32 [1, n, width]; eagle_tree_mask f32 or f16 [1, 1, n, stored + n], or
+    fewer columns that end with the last new token, which is added to scores. beam_idx is i32 [1].
+    With B rows, the dimension before n is B, as are those of attention_mask and beam_idx; models
+    with inputs of images or token trees accept one row.
+
+    It returns logits f32 [B, 1, V] of the last tokens, or [B, n, V] after a generate step of
+    several tokens; absent if set to a remote tensor. Also the model's other outputs that follow
+    tokens, e.g. last_hidden_state f32 [B, n, width].
+
+    It raises the errors of any request (``Request.infer``), a TensorError also if an id is not in
+    the vocabulary or the last inference had no row beam_idx[b], and PromptTooLong or CapacityError
+    if the conversation is too long.
+
     Args:
         compiled: the static models.
     """
@@ -71,48 +94,6 @@ class InferRequest(Request):
     def model_outputs(self) -> Sequence[OpenPort]:
         """Outputs of the model as exported."""
         return self._output_ports
-
-    def infer(
-        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
-    ) -> Results:
-        """Run on new tokens of one row, or of several rows with the same number of tokens.
-
-        Rows run one after the other, each as a conversation of its own. Row b continues a copy of
-        row beam_idx[b] of the last inference; after ``reset_state`` there are as many empty rows as
-        beam_idx has. One row may be inferred without beam_idx.
-
-        Args:
-            inputs: by name, number or port, or in the order of ``model_inputs``; arrays or remote
-                tensors. Missing inputs are taken from ``set_tensor``. The inputs are input_ids i64
-                [1, n] or inputs_embeds f32 [1, n, width], whichever the model has; attention_mask
-                i64 [1, stored + n]; and position_ids i64 [1, n], which continue the stored tokens,
-                or begin earlier to rewind. With position_ids of several axes, i64 [3 or 4, 1, n]
-                (M-RoPE), the mask determines how many stored tokens stay. If the model has them:
-                token_type_ids i64 [1, n]; visual_pos_masks boolean [1, n], with
-                deepstack_visual_embeds f32 [levels, marked tokens, width], any number of rows if no
-                token is marked; per_layer_inputs f32 [1, n, layers, width]; hidden_states f32 [1,
-                n, width]; eagle_tree_mask f32 or f16 [1, 1, n, stored + n], or fewer columns that
-                end with the last new token, which is added to scores. beam_idx is i32 [1]. With B
-                rows, the dimension before n is B, as are those of attention_mask and beam_idx;
-                models with inputs of images or token trees accept one row.
-            share_inputs: no effect: the call returns after the inputs were read.
-            share_outputs: no effect: each inference makes its own arrays.
-
-        Returns:
-            logits f32 [B, 1, V] of the last tokens, or [B, n, V] after a generate step of several
-            tokens; absent if set to a remote tensor. Also the model's other outputs that follow
-            tokens, e.g. last_hidden_state f32 [B, n, width].
-
-        Raises:
-            TensorError: an input is missing or does not fit, an id is not in the vocabulary, or the
-                last inference had no row beam_idx[b].
-            RemoteError: the memory of a remote tensor was freed.
-            PromptTooLong, CapacityError: the conversation is too long.
-            RequestBusy: the request is running.
-            InferenceCancelled: ``cancel`` was called meanwhile.
-            DeviceError: the device failed.
-        """
-        return super().infer(inputs, share_inputs, share_outputs)
 
     def cancel(self) -> None:
         """Cancel the running inference before its next chunk or token.
