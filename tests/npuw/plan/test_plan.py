@@ -292,7 +292,7 @@ def test_weights_are_planned_once_with_any_blobs(demo: Path, tmp_path: Path, hea
     }
     compiled = cast("CompiledModel", Core().compile_model(demo, "NPU", config))
     plan = plan_model(demo, parse_options(config), None)
-    programs = {one.stage: len(one.program) for one in compiled._compiled.programs}
+    programs = {stage: len(one) for stage, one in compiled._compiled.programs.items()}
     for one in plan.stages:
         assert error(one.whole.blob_bytes, programs[one.stage]) <= EXPECTED_ERROR, one.stage
     stored = sum(item.nbytes for item in plan.weights)

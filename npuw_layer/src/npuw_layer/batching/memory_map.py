@@ -22,7 +22,7 @@ def memory_map(compiled: CompiledLLM, places: Sequence[Conversation]) -> list[Me
         *_weights(compiled),
         *(
             MemoryRange(stage.name, "programs", len(program), None, None)
-            for stage, program in zip(compiled.plan.stages, compiled.programs, strict=True)
+            for stage, program in compiled.programs.items()
         ),
         *(part for slot, place in enumerate(places) for part in _of_place(slot, place)),
         *_prefixes(compiled),

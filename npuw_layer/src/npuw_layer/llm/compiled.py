@@ -61,8 +61,8 @@ class CompiledLLM:
     """Traits of the model, in addition to K and V; empty for a plain Llama."""
     prefixes: PrefixCache | None
     origin: Origin
-    programs: tuple[bytes | memoryview, ...]
-    """Programs that were loaded, in the device's format and the order of the plan's stages."""
+    programs: Mapping[Stage, bytes | memoryview]
+    """Programs that were loaded, in the device's format."""
     sources: WeightSources
     """Places of the weights, and the state of the files at compilation."""
     shared: SharedArena | None
@@ -176,7 +176,7 @@ def assemble(
         device: device of the stages.
         options: options that the stages were made with.
         loaded: stages in the order of the plan.
-        programs: programs that were loaded.
+        programs: programs that were loaded, in the same order.
         origin: source of the programs.
         sources: places of the weights.
 
@@ -201,7 +201,7 @@ def assemble(
         traits=_instances(models, planned),
         prefixes=_prefixes(options),
         origin=origin,
-        programs=tuple(programs),
+        programs=dict(zip(planned.stages, programs, strict=True)),
         sources=sources,
         shared=share_bank(bank, loaded, sources.hashing(options.cache_folder), device, options),
     )
@@ -249,7 +249,7 @@ def export_llm(compiled: CompiledLLM, file: BinaryIO) -> None:
         options=options,
         programs=[
             (stage.name, exported(device, options, program))
-            for stage, program in zip(compiled.plan.stages, compiled.programs, strict=True)
+            for stage, program in compiled.programs.items()
         ],
         loaded=loaded,
         weights=blob_weights(compiled.plan.stages, loaded, options),

@@ -127,7 +127,7 @@ def test_links_keep_the_types_that_lowering_chose(tall):
 def test_equal_layers_are_compiled_once(tall):
     """Seven layers: the parts before the first, between two, and after the last; and attention."""
     folded, single = (compiled(tall, NPUW_FOLD=fold, **ONE_OF_EACH) for fold in ("YES", "NO"))
-    parts = [read_container(model.programs[0].program) for model in (folded, single)]
+    parts = [read_container(next(iter(model.programs.values()))) for model in (folded, single)]
     assert [len(each.functions) for each in parts] == [4, 15]
     assert [len(each.calls) for each in parts] == [15, 15]
     loaded = folded.models[folded.plan.stages[0]]
@@ -153,7 +153,7 @@ def test_a_partitioned_model_is_cached_exported_and_imported(tall, whole, tmp_pa
 @pytest.mark.long
 def test_links_that_do_not_fit_are_rejected(tall):
     model = compiled(tall, **ONE_OF_EACH)
-    parts = read_container(model.programs[0].program)
+    parts = read_container(next(iter(model.programs.values())))
     swapped = [*parts.calls[1:2], *parts.calls[:1], *parts.calls[2:]]
     for damaged, why in (
         ({"calls": swapped}, "before a part writes it"),

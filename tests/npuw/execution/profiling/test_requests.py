@@ -189,8 +189,8 @@ class TestTimes:
         compiled = Core().compile_model(tiny, "NPU", SMALL | PERF_COUNT)
         device = LevelZeroDevice(StaticCompiler(), "4000")
         costs = {
-            one.stage.name: round(device.predict(one.program).ns)
-            for one in compiled._compiled.programs
+            stage.name: round(device.predict(program).ns)
+            for stage, program in compiled._compiled.programs.items()
         }
         talk = Talk(compiled.create_infer_request())
         with recording() as runs:
