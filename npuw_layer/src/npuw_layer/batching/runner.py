@@ -165,9 +165,8 @@ class Runner:
         compiled = self._compiled
         if self._head is None and self._plan.heads:
             stages = [stage for stage in self._plan.heads if stage.tokens in self.sizes[1:]]
-            heads = {stage: compiled.models[stage] for stage in stages}
             # No parts: the options exclude traits with variables in an LM head for several slots.
-            self._head = LMHead(compiled.device, heads, ConversationParts(), compiled.bank)
+            self._head = LMHead(compiled, stages, ConversationParts())
         return self._head
 
     def _alone(self, place: Conversation, submission: Submission) -> Outcome:

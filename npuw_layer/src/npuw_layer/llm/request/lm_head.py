@@ -6,6 +6,7 @@ the largest of them writes its hidden states directly there, so the host has no 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from compiler_layer.weights import WEIGHT_PREFIX
@@ -19,6 +20,7 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
 )
 from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.tensors.names import EMBED, LOGITS
 
@@ -35,12 +37,15 @@ class LMHead:
     """Models of the head, of which the smallest that takes all hidden states runs.
 
     Args:
-        compiled: all static models, one or more of them heads.
+        compiled: all static models.
+        stages: one or more heads among them, ascending by tokens.
         parts: the conversation's parts of traits, which may have variables in the head.
     """
 
-    def __init__(self, compiled: CompiledLLM, parts: ConversationParts) -> None:
-        device, stages = compiled.device, compiled.plan.own_heads
+    def __init__(
+        self, compiled: CompiledLLM, stages: Sequence[Stage], parts: ConversationParts
+    ) -> None:
+        device = compiled.device
         states = [info for info in compiled.models[stages[-1]].inputs if info.name == EMBED]
         self._arena = Arena(device, states)
         self._parts, self._bank = parts, compiled.bank
@@ -60,7 +65,8 @@ class LMHead:
     @staticmethod
     def of(compiled: CompiledLLM, parts: ConversationParts) -> LMHead | None:
         """Make the head of one conversation; None if each model has its own."""
-        return LMHead(compiled, parts) if compiled.plan.own_heads else None
+        stages = compiled.plan.own_heads
+        return LMHead(compiled, stages, parts) if stages else None
 
     @property
     def states(self) -> DeviceTensor:
