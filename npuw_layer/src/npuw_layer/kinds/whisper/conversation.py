@@ -21,6 +21,7 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.admission import Admission
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.generate import Generate
+from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LogitsTarget
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reader import Logits, Reader
@@ -98,9 +99,6 @@ class WhisperConversation(Conversation):
     def _total(self) -> int:
         return self._plan.lengths.total
 
-    def _begins(self, tokens: NewTokens) -> bool:
-        return self.begins_with(len(tokens))
-
     def _make_reader(self, check_wanted: Callable[[], None]) -> Reader:
         own = self.compiled, self.cache, self.history, self.parts
         return Reader(*own, check_wanted, _Generate)
@@ -122,6 +120,9 @@ class _Generate(Generate):
 
 class _Admission(Admission):
     """Admission of a token while a position is left for it."""
+
+    def _begins(self, tokens: NewTokens, history: History) -> bool:
+        return len(tokens) > 1 or not history.caller_count
 
     def check_room(self, stored: int, count: int) -> None:
         """Check that a position is left.

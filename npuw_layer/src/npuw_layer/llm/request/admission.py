@@ -13,8 +13,10 @@ from npuw_layer.errors import (
     TensorError,
     TooManyTokens,
 )
+from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.plan.stages import ROPE_LEAD, LLMPlan
-from npuw_layer.llm.request.history import SavedHistory
+from npuw_layer.llm.request.history import History, SavedHistory
+from npuw_layer.llm.request.life_cycle import Event
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import POSITIONS
@@ -53,6 +55,17 @@ class Admission:
     def is_step(self, count: int) -> bool:
         """Return whether ``count`` tokens that continue a conversation are one generate step."""
         return count <= self._plan.generate[0].tokens
+
+    def event_of(self, tokens: NewTokens, history: History) -> Event:
+        """Return the event that new tokens cause."""
+        if self._begins(tokens, history):
+            return Event.PROMPT
+        return Event.STEP if self.is_step(len(tokens)) else Event.TEXT
+
+    def _begins(self, tokens: NewTokens, history: History) -> bool:
+        """Return whether tokens begin a new conversation."""
+        first = not history.caller_count or not history.place_of(tokens)
+        return first and len(tokens) > 1
 
     def check_place(self, tokens: NewTokens, keep: int, count: int) -> None:
         """Reject positions and masks that do not fit the token history.
@@ -132,4 +145,30 @@ def _check_angles(tokens: NewTokens, keep: int) -> None:
         raise TensorError(
             f"position_ids are up to {int(ahead.max())} ahead of the tokens, or negative; the RoPE "
             f"tables allow {ROPE_LEAD - 1}; set NPUW_LLM_CACHE_ROPE = NO"
+        )
+
+
+def check_rewind(count: int, kept: int, rows: KVRows, known: int, unknown: int) -> None:
+    """Reject a rewind to a token that is not stored, or behind which unknown tokens are needed.
+
+    Args:
+        count: number of first tokens to keep, in the caller's count.
+        kept: the same, without dropped tokens.
+        rows: rows of the stored tokens.
+        known: first token that parts read again.
+        unknown: number of first tokens set from outside, which cannot be read again.
+
+    Raises:
+        TensorError: the last token to keep was dropped or replaced.
+        StateError: a part must reread tokens that are unknown.
+    """
+    if kept and not rows.holds(kept - 1):
+        raise TensorError(
+            f"position_ids go back to token {count}, but the token before it was replaced by "
+            "a newer one when the KV cache was full"
+        )
+    if known < min(kept, unknown):
+        raise StateError(
+            f"rewinding to token {kept} requires reading again from token {known} on, but "
+            f"{unknown} tokens set by set_state are unknown; call reset_state()"
         )

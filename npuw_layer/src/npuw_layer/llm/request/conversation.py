@@ -13,9 +13,9 @@ import logging
 from collections.abc import Callable, Mapping
 
 from npuw_layer.backends.protocols import Array
-from npuw_layer.errors import PromptTooLong, StateError, TensorError
+from npuw_layer.errors import PromptTooLong
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.request.admission import Admission
+from npuw_layer.llm.request.admission import Admission, check_rewind
 from npuw_layer.llm.request.continuation import Continuation
 from npuw_layer.llm.request.history import History, SavedHistory
 from npuw_layer.llm.request.life_cycle import TABLE, Act, Event, State
@@ -104,17 +104,7 @@ class Conversation:
 
     def rows_of(self, tokens: NewTokens) -> int:
         """Return the number of last tokens that will have logits."""
-        return len(tokens) if self._event_of(tokens) is Event.STEP else 1
-
-    def _event_of(self, tokens: NewTokens) -> Event:
-        """Return the event that new tokens cause."""
-        behind = Event.STEP if self._admission.is_step(len(tokens)) else Event.TEXT
-        return Event.PROMPT if self._begins(tokens) else behind
-
-    def _begins(self, tokens: NewTokens) -> bool:
-        """Return whether tokens begin a new conversation."""
-        first = not self.history.caller_count or not self.history.place_of(tokens)
-        return first and len(tokens) > 1
+        return len(tokens) if self._admission.event_of(tokens, self.history) is Event.STEP else 1
 
     def check(self, tokens: NewTokens) -> Event:
         """Check new tokens as ``infer`` does first, and classify them; nothing else changes.
@@ -130,7 +120,7 @@ class Conversation:
             history.begin(begin)
         elif history.is_unknown:  # rows were set from outside: the mask has their number
             history.first_position = begin - tokens.stored
-        keep, event = history.place_of(tokens), self._event_of(tokens)
+        keep, event = history.place_of(tokens), self._admission.event_of(tokens, history)
         self.continuation.check(tokens, keep)
         self._admission.check_place(tokens, keep, history.caller_count)
         if event is not Event.PROMPT:
@@ -192,17 +182,7 @@ class Conversation:
             StateError: a part must reread tokens that are unknown; nothing is forgotten.
         """
         kept = self.history.kept_of(count)
-        if kept and not self.cache.rows.holds(kept - 1):
-            raise TensorError(
-                f"position_ids go back to token {count}, but the token before it was replaced by "
-                "a newer one when the KV cache was full"
-            )
-        begin, unknown = self.parts.known(kept), self.history.unknown
-        if begin < min(kept, unknown):
-            raise StateError(
-                f"rewinding to token {kept} requires reading again from token {begin} on, but "
-                f"{unknown} tokens set by set_state are unknown; call reset_state()"
-            )
+        check_rewind(count, kept, self.cache.rows, self.parts.known(kept), self.history.unknown)
         self.history.rewind(count)
         self.cache.truncate(kept)
         self.parts.rewind(kept)
