@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, bool_attr, int_attr
-from compiler_layer.dialects.ov.shape import Broadcast, Reshape
+from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.slicing import Slice, Split
 from compiler_layer.dialects.ov.types import Shape, shape_of
 
@@ -26,12 +25,6 @@ def reshape_before(place: Operation, value: SSAValue, shape: Shape) -> SSAValue:
     """Insert a reshape to a static shape."""
     pattern = insert_before(place, Constant.inline(np.array(shape, np.int64)))
     return insert_before(place, Reshape.make([value, pattern], special_zero=bool_attr(False)))
-
-
-def broadcast_before(place: Operation, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """Insert a broadcast to a static shape."""
-    target = insert_before(place, Constant.inline(np.array(shape, np.int64)))
-    return insert_before(place, Broadcast.make([value, target], mode=StringAttr("numpy")))
 
 
 def slice_before(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov import elementwise, gather, shape
@@ -13,12 +14,7 @@ from compiler_layer.dialects.ov.op import int_attr, int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import Array
 from compiler_layer.rewriting.match import producer
-from compiler_layer.rewriting.replace import (
-    broadcast_before,
-    insert_before,
-    reshape_before,
-    slice_before,
-)
+from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before
 
 
 def gather_of_everything(op: gather.Gather) -> SSAValue | None:
@@ -63,7 +59,9 @@ def gather_of_repetitions(op: gather.Gather) -> SSAValue | None:
     dims = shape_of(op.data)
     apart = reshape_before(op, op.data, (*dims[: axis + 1], 1, *dims[axis + 1 :]))
     wanted = (*dims[: axis + 1], times, *dims[axis + 1 :])
-    return reshape_before(op, broadcast_before(op, apart, wanted), shape_of(op.output))
+    target = insert_before(op, Constant.inline(np.array(wanted, np.int64)))
+    repeated = shape.Broadcast.make([apart, target], mode=StringAttr("numpy"))
+    return reshape_before(op, insert_before(op, repeated), shape_of(op.output))
 
 
 def elements_of_whole_slices(op: gather.GatherElements) -> SSAValue | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -48,7 +49,7 @@ from compiler_layer.passes.simplify.scatter import (
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import producer
-from compiler_layer.rewriting.replace import broadcast_before, insert_before, reshape_before
+from compiler_layer.rewriting.replace import insert_before, reshape_before
 
 _EXACT = 1 << 24
 """Limit up to which f32 counts elements exactly."""
@@ -154,8 +155,17 @@ def tile(op: shape.Tile) -> SSAValue | None:
     for d, n in zip(dims, wanted, strict=True):
         apart += [d] if d in (1, n) else [1, d]
         repeated += [n] if d in (1, n) else [n // d, d]
-    many = broadcast_before(op, reshape_before(op, op.x, tuple(apart)), repeated)
-    return reshape_before(op, many, wanted)
+    return _repeated(op, apart, repeated)
+
+
+def _repeated(
+    op: padding.Tile | interpolate.Interpolate, apart: Sequence[int], repeated: Sequence[int]
+) -> SSAValue:
+    """Reshape an op's operand, broadcast it, and reshape it to the op's result."""
+    target = insert_before(op, Constant.inline(np.array(repeated, np.int64)))
+    source = reshape_before(op, op.x, tuple(apart))
+    many = insert_before(op, shape.Broadcast.make([source, target], mode=StringAttr("numpy")))
+    return reshape_before(op, many, shape_of(op.output))
 
 
 def broadcast_of_one(op: shape.Broadcast) -> SSAValue | None:
@@ -201,8 +211,7 @@ def repeated_elements(op: interpolate.Interpolate) -> SSAValue | None:
     for size, each in zip(own, times, strict=True):
         apart += [size] if each == 1 else [size, 1]
         target += [size] if each == 1 else [size, each]
-    many = broadcast_before(op, reshape_before(op, op.x, tuple(apart)), target)
-    return reshape_before(op, many, wanted)
+    return _repeated(op, apart, target)
 
 
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
