@@ -30,14 +30,17 @@ class GraphPass(ModulePass):
 
 
 class OpPass(GraphPass):
-    """A pass that rewrites the ops of some classes, one by one, and then removes unused ops."""
+    """A pass that rewrites the ops of some classes, one by one, and removes ops left unused."""
 
     rewrites: ClassVar[Sequence[tuple[type[Operation], Callable[[Any], None]]]]
     """Classes of ops, each with the function that rewrites such an op in place, or leaves it."""
 
     def _rewrite(self, model: Model) -> None:
+        found = False
         for op in model.ops:
             for kind, rewrite in self.rewrites:
                 if isinstance(op, kind):
                     rewrite(op)
-        remove_dead_code(model)
+                    found = True
+        if found:
+            remove_dead_code(model)

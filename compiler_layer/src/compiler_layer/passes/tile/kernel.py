@@ -63,11 +63,11 @@ def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
         DoesNotFit: one row does not fit CMX, and must not be cut.
     """
     best: tuple[float, KernelChoice] | None = None
+    shapes = [one.shape for one in (*x.inputs, *x.outputs)]
     for block in _blocks(x, _widths(x, machine)):
-        grid = joined_axes(block, [one.shape for one in (*x.inputs, *x.outputs)])
         if _need(x, block) > machine.cmx_bytes or math.prod(block) > MAX_ELEMENTS:
             continue
-        if len(grid) > GRID_DIMS:
+        if len(joined_axes(block, shapes)) > GRID_DIMS:
             continue
         for tiles in machine.tile_counts():
             choice = KernelChoice(block, tiles)
