@@ -14,6 +14,7 @@ from driver_layer.engines.native.shave.maths.polynomial import (
     count,
     fit,
     horner,
+    integers,
     like,
 )
 
@@ -87,8 +88,8 @@ def _scaled(e: Emitter, value: Value, shifted: Value) -> Value:
     """Return a value times a power of two; a subnormal product is rounded once."""
     # 2**n may be outside f32 although the result is not, so it is applied in two halves.
     b = e.b
-    exponent = b.sub(bits(e, shifted, I32), _integers(e, _ROUNDER_BITS, value))
-    half = b.ashr(exponent, _integers(e, 1, value))
+    exponent = b.sub(bits(e, shifted, I32), integers(e, I32, _ROUNDER_BITS, value))
+    half = b.ashr(exponent, integers(e, I32, 1, value))
     rest = b.sub(exponent, half)
     return b.fmul(b.fmul(value, _power_of_two(e, half)), _power_of_two(e, rest))
 
@@ -110,9 +111,9 @@ def _scaled_vectors(e: Emitter, value: Value, shifted: Value, there: Value) -> V
 
 def _power_of_two(e: Emitter, exponent: Value) -> Value:
     """Return 2**n in f32, with n in the lowest 9 bits of ``exponent``."""
-    moved = e.b.shl(exponent, _integers(e, 23, exponent))
+    moved = e.b.shl(exponent, integers(e, I32, 23, exponent))
     return e.b.bitcast(
-        e.b.add(moved, _integers(e, 127 << 23, exponent)), e.vector(F32, count(exponent))
+        e.b.add(moved, integers(e, I32, 127 << 23, exponent)), e.vector(F32, count(exponent))
     )
 
 
@@ -127,7 +128,7 @@ def exp_f64(e: Emitter, x: Value) -> Value:
     r = b.fsub(r, b.fmul(n, like(e, x, _LOG2_LOW_F64)))
     value = _one_plus(e, r, horner(e, r, _REST_F64))
     # The lowest bits of the shifted number are n; they are moved to the exponent field.
-    exponent = b.shl(bits(e, shifted, I64), e.splat(ir.Constant(I64, 52), count(x)))
+    exponent = b.shl(bits(e, shifted, I64), integers(e, I64, 52, x))
     scaled = b.add(bits(e, value, I64), exponent)
     return b.select(b.fcmp_ordered("ord", x, x), b.bitcast(scaled, e.vector(F64, count(x))), x)
 
@@ -141,7 +142,3 @@ def _one_plus(e: Emitter, r: Value, rest: Value) -> Value:
 def _at_most(e: Emitter, x: Value, limit: float) -> Value:
     highest = like(e, x, limit)
     return e.b.select(e.b.fcmp_ordered(">", x, highest), highest, x)
-
-
-def _integers(e: Emitter, number: int, x: Value) -> Value:
-    return e.splat(ir.Constant(I32, number), count(x))

@@ -48,6 +48,11 @@ def count(x: Value) -> int:
     return x.type.count if isinstance(x.type, ir.VectorType) else 1
 
 
+def integers(e: Emitter, kind: ir.IntType, number: int, x: Value) -> Value:
+    """Return an integer constant for each element of ``x``."""
+    return e.splat(ir.Constant(kind, number), count(x))
+
+
 def bits(e: Emitter, x: Value, kind: Any) -> Value:
     """Return the bits of ``x`` as integers of type ``kind``, which has the same size."""
     return e.b.bitcast(x, e.vector(kind, count(x)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from llvmlite import ir
-
 from driver_layer.engines.native.jit.emitter import F32, F64, I64, Emitter, Value
 from driver_layer.engines.native.shave.maths.polynomial import (
     absolute,
@@ -13,6 +11,7 @@ from driver_layer.engines.native.shave.maths.polynomial import (
     count,
     fit,
     horner,
+    integers,
     like,
 )
 
@@ -77,13 +76,12 @@ def _of_small(e: Emitter, x: Value, quarters: int) -> Value:
     sine = b.fmul(r, horner(e, z, _SINE_RATIO))
     cosine = horner(e, z, _COSINE)
 
-    def integers(number: int) -> Value:
-        return e.splat(ir.Constant(I64, number), lanes)
-
-    turn = b.add(bits(e, shifted, I64), integers(quarters))
-    odd = b.icmp_unsigned("!=", b.and_(turn, integers(1)), integers(0))
+    turn = b.add(bits(e, shifted, I64), integers(e, I64, quarters, x))
+    odd = b.icmp_unsigned("!=", b.and_(turn, integers(e, I64, 1, x)), integers(e, I64, 0, x))
     value = b.select(odd, cosine, sine)
-    second_half = b.icmp_unsigned("!=", b.and_(turn, integers(2)), integers(0))
+    second_half = b.icmp_unsigned(
+        "!=", b.and_(turn, integers(e, I64, 2, x)), integers(e, I64, 0, x)
+    )
     value = b.select(second_half, b.fneg(value), value)
     # The sine of -0 is -0, which the sums above lose.
     rounded = b.fptrunc(value, e.vector(F32, lanes))
