@@ -25,9 +25,8 @@ from driver_layer.engines.native.dpu.tables import column_numbers, dequantised
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value
-from driver_layer.engines.native.jit.float8 import widen_f8
-from driver_layer.engines.native.jit.float16 import widen_f16
 from driver_layer.engines.native.jit.memory_types import load_f32
+from driver_layer.engines.native.jit.small_floats import widen_f8, widen_f16
 
 _HALF_BITS = 16
 

@@ -10,8 +10,12 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.jit.emitter import F32, F64, I8, I16, I32, I64, Emitter, Value
-from driver_layer.engines.native.jit.float8 import narrow_f8, widen_f8
-from driver_layer.engines.native.jit.float16 import narrow_f16, widen_f16
+from driver_layer.engines.native.jit.small_floats import (
+    narrow_f8,
+    narrow_f16,
+    widen_f8,
+    widen_f16,
+)
 
 _INTEGERS: dict[DType, tuple[ir.IntType, bool]] = {
     DType.I8: (I8, True),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from driver_layer.abi.dtypes import DType
 from driver_layer.abi.shave import Op
 from driver_layer.engines.native.jit.emitter import Emitter, Value
-from driver_layer.engines.native.jit.float8 import rounded
+from driver_layer.engines.native.jit.small_floats import rounded
 from driver_layer.engines.native.shave import maths
 from driver_layer.engines.native.shave.maths.polynomial import absolute, is_nan, like
 
