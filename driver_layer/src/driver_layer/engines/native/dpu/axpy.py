@@ -61,7 +61,6 @@ class _Axpy(KernelWriter):
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
         task = self.task
-        self.rows = problem.rows
         self.size = SIZES[problem.weight]
         self.buffer = e.room(_LINE)
         self.act_pitch = e.b.mul(task.rounded(task[Word.K], 16), I64(4))

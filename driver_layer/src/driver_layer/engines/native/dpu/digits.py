@@ -73,7 +73,6 @@ class _Digits(KernelWriter):
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
         task, b = self.task, self.b
-        self.rows = problem.rows
         self.signed = problem.weight is DType.I8
         self.ahead = task.ahead_by_halves(_COLUMNS)
         self.padded = task.rounded(task[Word.K], _VECTOR)

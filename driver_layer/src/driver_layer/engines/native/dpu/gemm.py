@@ -30,7 +30,6 @@ from driver_layer.engines.native.dpu.problem import (
     MatmulProblem,
     WeightLayout,
 )
-from driver_layer.engines.native.dpu.rows import Row, widen_row
 from driver_layer.engines.native.dpu.words import Reuse, Word
 from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import (
@@ -121,7 +120,7 @@ class _Gemm(KernelWriter):
         self.flavour = flavour
         self.sizes = sizes = _Sizes(problem, flavour, e.lanes)
         wide = e.host.isa >= Isa.AVX512
-        self.rows = min(problem.rows, 8 if wide else 4)
+        self.rows_at_once = min(problem.rows, 8 if wide else 4)
         self.vectors = 3 if wide else 2
         self.packer = Packer(flavour, self.task)
         self.acts = Activations(flavour, self.task, sizes.rows)
@@ -159,15 +158,13 @@ class _Gemm(KernelWriter):
                 self._finish(batch, rows, span)
 
     def _finish(self, batch: Value, rows: TaskRange, columns: TaskRange) -> None:
-        e, task, problem = self.e, self.task, self.problem
         whole = self.flavour.whole
         scales = None
-        if whole and problem.scale is not DType.UNSET:
-            address = task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
+        if whole and self.problem.scale is not DType.UNSET:
             scales = self.scales
-            widen_row(e, Row(problem.scale, address, task[Word.SCALE_N], columns.count), scales)
+            self.widen_scales(columns, scales)
         tile = SumTile(self.tile, I64(self.sizes.tile_pitch), whole, scales)
-        finish(task, tile, batch, (rows, columns))
+        finish(self.task, tile, batch, (rows, columns))
 
     def _fill_tile(self, batch: Value, rows: TaskRange, columns: TaskRange, used: Variable) -> None:
         """Sum a tile block by block; ``used`` counts the bytes of kept weights."""
@@ -193,7 +190,9 @@ class _Gemm(KernelWriter):
                 only = b.icmp_signed("==", count, task[Word.K])
                 there = b.and_(only, b.icmp_signed(">", columns.begin, I64(0)))
                 with b.if_then(b.not_(there)):
-                    self.acts.take(batch, rows, TaskRange(k, count), (self.rows, sizes.step))
+                    self.acts.take(
+                        batch, rows, TaskRange(k, count), (self.rows_at_once, sizes.step)
+                    )
                 first = b.icmp_signed("==", k, I64(0))
                 self._multiply(rows, _Packed(runs, run, vectors, units, first))
                 further = b.select(self.kept, b.mul(vectors, run), I64(0))
@@ -213,7 +212,7 @@ class _Gemm(KernelWriter):
             for count in range(1, self.vectors + 1):
                 with (
                     b.if_then(b.icmp_signed("==", width, I64(count))),
-                    e.loop(0, rows.count, self.rows) as row,
+                    e.loop(0, rows.count, self.rows_at_once) as row,
                 ):
                     self._products(packed, row, vector, count)
 
@@ -221,7 +220,8 @@ class _Gemm(KernelWriter):
         """Add the products of some rows with ``count`` vectors of columns."""
         e, b, sizes = self.e, self.b, self.sizes
         sums = [
-            [e.variable(nothing(e, self.flavour)) for _ in range(count)] for _ in range(self.rows)
+            [e.variable(nothing(e, self.flavour)) for _ in range(count)]
+            for _ in range(self.rows_at_once)
         ]
         acts = self.acts.row(row)
         runs = [

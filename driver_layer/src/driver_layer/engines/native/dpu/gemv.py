@@ -90,7 +90,6 @@ class Gemv(KernelWriter):
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
         task = self.task
-        self.rows = problem.rows
         self.rows_at_once = min(self.rows, _ROWS)
         self.columns = _columns(problem, e.host)
         self.packed = problem.weight in NIBBLES

@@ -91,7 +91,7 @@ class Lookups(KernelWriter):
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
         task = self.task
-        self.rows, self.rows_at_once = problem.rows, min(problem.rows, _ROWS)
+        self.rows_at_once = min(self.rows, _ROWS)
         self.columns = _COLUMNS[self.rows_at_once]
         self.parts = problem.nibbles_in_lane(_LANES)
         self.chunk = self.parts * _LANES

@@ -58,7 +58,6 @@ class _Quads(KernelWriter):
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
         task = self.task
-        self.rows = problem.rows
         self.signed = problem.weight is DType.I8
         self.moves = (problem.act is DType.I8) is self.signed
         """True if activations are shifted by 128: up to u8, or down to i8."""

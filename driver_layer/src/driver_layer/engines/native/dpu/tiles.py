@@ -24,7 +24,6 @@ from driver_layer.engines.native.dpu.problem import (
     MatmulProblem,
     WeightLayout,
 )
-from driver_layer.engines.native.dpu.rows import Row, widen_row
 from driver_layer.engines.native.dpu.tile_registers import ROW_BYTES, ROWS, configured
 from driver_layer.engines.native.dpu.tile_sums import (
     SIDE,
@@ -125,15 +124,9 @@ class _Tiles(KernelWriter):
         with e.loop(0, task[Word.M], _ROWS) as m, e.loop(0, task[Word.N], COLUMNS) as n:
             rows = TaskRange(m, task.least(b.sub(task[Word.M], m), I64(_ROWS)))
             columns = TaskRange(n, task.least(b.sub(task[Word.N], n), I64(COLUMNS)))
-            self._widen_scales(columns)
+            if self.scales is not None:
+                self.widen_scales(columns, self.scales)
             self._sum_up(batch, rows, columns)
-
-    def _widen_scales(self, columns: TaskRange) -> None:
-        """Convert the scales of complete sums to f32 in scratch."""
-        if self.scales is not None:
-            address = self.task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
-            row = Row(self.problem.scale, address, self.task[Word.SCALE_N], columns.count)
-            widen_row(self.e, row, self.scales)
 
     def _sum_up(self, batch: Value, rows: TaskRange, columns: TaskRange) -> None:
         """Sum block by block: each is some complete groups, or a part of one."""

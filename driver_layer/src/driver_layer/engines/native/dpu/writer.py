@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
 from driver_layer.engines.native.dpu.problem import MatmulProblem
-from driver_layer.engines.native.dpu.rows import Row
+from driver_layer.engines.native.dpu.rows import Row, widen_row
 from driver_layer.engines.native.dpu.tables import take_table
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
@@ -29,6 +29,7 @@ class KernelWriter:
 
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
+        self.rows = problem.rows
         self.task = KernelArguments(problem, e)
         self._reserved: Value = I64(0)
 
@@ -85,6 +86,13 @@ class KernelWriter:
         """Convert scales and zero points to f32 in scratch; see ``take_table``."""
         take_table(self.task, Word.SCALE, groups, scales, columns)
         take_table(self.task, Word.ZERO, groups, zeros, columns)
+
+    def widen_scales(self, columns: TaskRange, target: Value) -> None:
+        """Convert the scales of columns, which have one group, to f32 at an address."""
+        task = self.task
+        address = task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
+        row = Row(self.problem.scale, address, task[Word.SCALE_N], columns.count)
+        widen_row(self.e, row, target)
 
     def finish_all(self, batch: Value, tile: SumTile) -> None:
         """Store all rows and columns, whose sums are in a tile."""
