@@ -60,15 +60,12 @@ class _Reader:
         self._tile = tile
         self._bus = bus
 
-    def operand(self, name: str, shape: tuple[int, ...], strides: Sequence[int]) -> _Operand:
-        """Return an operand whose type is in the registers."""
-        code = int(self._registers[f"{name}_type"])
-        return self.typed(name, code, shape, strides)
-
-    def typed(
-        self, name: str, code: int, shape: tuple[int, ...], strides: Sequence[int]
+    def operand(
+        self, name: str, shape: tuple[int, ...], strides: Sequence[int], code: int | None = None
     ) -> _Operand:
-        """Return an operand of a given type."""
+        """Return an operand; its type is in the registers if not given."""
+        if code is None:
+            code = int(self._registers[f"{name}_type"])
         address = int(self._registers[f"{name}_address"])
         kind = BY_CODE[code].code if code in BY_CODE else DType.UNSET
         if kind not in _ALLOWED[name]:
@@ -159,7 +156,7 @@ def _weights(reader: _Reader, registers: Any, shape: tuple[int, int, int]) -> _W
 def _row_scales(reader: _Reader, registers: Any, m: int) -> _Operand | None:
     if not int(registers["act_scale_address"]):
         return None
-    return reader.typed("act_scale", DType.FP32, (m,), [registers["act_scale_stride"]])
+    return reader.operand("act_scale", (m,), [registers["act_scale_stride"]], DType.FP32)
 
 
 def _part(variant: Any, m: int, n: int) -> tuple[slice, slice]:

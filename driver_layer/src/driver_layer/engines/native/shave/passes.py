@@ -76,18 +76,15 @@ class RowPlan:
         return self.single_cost + sum(_LOOPS + one.cost for one in self.passes)
 
 
-def plan_passes(values: Values, widths: tuple[int, ...], windows: tuple[int, ...]) -> RowPlan:
-    """Plan the passes, and the values that are kept.
+class Planner:
+    """Planner of the passes, and of the values that are kept.
 
     Args:
         values: the program.
         widths: width of each value.
         windows: width of each window.
     """
-    return _Planner(values, widths, windows).plan()
 
-
-class _Planner:
     def __init__(self, values: Values, widths: tuple[int, ...], windows: tuple[int, ...]) -> None:
         self._nodes, self._values = values.nodes, values
         self._widths, self._windows = widths, windows
@@ -98,6 +95,7 @@ class _Planner:
         self._turned: set[int] = set()
 
     def plan(self) -> RowPlan:
+        """Return the order of a row's computation."""
         self._place_stores_and_reductions()
         # From the last pass to the first: a pass may require earlier ones to keep values.
         for level in range(max(self._levels, default=0), -1, -1):

@@ -9,7 +9,7 @@ from itertools import accumulate
 from driver_layer.abi.shave import Instruction
 from driver_layer.engines.native.jit.kernels import KernelSpec
 from driver_layer.engines.native.shave.kernel import write_kernel
-from driver_layer.engines.native.shave.passes import plan_passes
+from driver_layer.engines.native.shave.passes import Planner
 from driver_layer.engines.native.shave.row_program import RowProgram
 from driver_layer.engines.native.shave.shapes import SINGLE, Shapes, shapes_of, widths_of
 from driver_layer.engines.native.shave.values import Values, values_of
@@ -130,7 +130,7 @@ def _compiled(values: Values, shapes: Shapes) -> tuple[KernelSpec, RowProgram] |
         for number, node in enumerate(values.nodes)
     ]
     values = values.without_rows(narrow)
-    plan = plan_passes(values, widths, tuple(window.width for window in shapes.windows))
+    plan = Planner(values, widths, tuple(window.width for window in shapes.windows)).plan()
     if plan.size > _LARGEST:
         return None
     program = RowProgram(values, widths, shapes, plan)
