@@ -78,7 +78,7 @@ class NativeExecutor:
         lowering = _Lowering(program, order, bus, self._kernels)
         lowered, accesses = lowering.lower(self._team.threads)
         fixups = None if spans is None else find_fixups(lowered, accesses, spans)
-        steps = accesses.step[lowered.operations]
+        steps = accesses.step[lowered.calls.operation]
         gathers = lowered.gathers
         explain = partial(explain_fault, program, order, bus)
         return NativeRun(self._team, lowered.table, steps, gathers, explain, fixups)

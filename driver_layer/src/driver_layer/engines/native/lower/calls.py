@@ -50,10 +50,6 @@ class Calls:
             begin=self.begin[chosen],
         )
 
-    def at_levels(self, levels: Ints) -> Calls:
-        """Return the calls with other levels, given by operation."""
-        return replace(self, level=levels[self.operation])
-
     def words(self, chosen: Ints, count: int) -> Ints:
         """Return the arguments of some calls, [chosen, count]."""
         return self.pool[self.begin[chosen, None] + np.arange(count)]
@@ -110,7 +106,7 @@ class Calls:
 
 
 MadeCalls = tuple[Ints, Ints, Ints]
-"""For each new call, the call that it is copied from, its arguments and cost."""
+"""Calls to copy, and the arguments and costs of the copies."""
 
 
 def make_calls(accesses: Accesses, propagation: CopyPropagation, in_python: Flags) -> Calls:

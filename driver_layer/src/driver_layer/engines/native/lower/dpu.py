@@ -22,12 +22,13 @@ from driver_layer.engines.native.dpu.problem import (
 from driver_layer.engines.native.dpu.words import (
     MOVED_BY_COLUMN,
     MOVED_BY_ROW,
+    TABLE_STRIDES,
     Word,
     part_of,
     words_of,
 )
 from driver_layer.engines.native.jit.host import Host
-from driver_layer.engines.native.lower.arrays import Flags, Ints, equal_rows
+from driver_layer.engines.native.lower.arrays import Ints, equal_rows
 from driver_layer.engines.native.lower.dpu_operands import (
     dims_of,
     itemsize_of,
@@ -49,12 +50,8 @@ from driver_layer.engines.native.lower.template import (
 from driver_layer.npu.program import DpuWork
 
 _ADDRESSES = {
-    Word.ACT: "act_address",
-    Word.WEIGHT: "weight_address",
-    Word.OUT: "out_address",
-    Word.SCALE: "scale_address",
-    Word.ZERO: "zero_address",
-    Word.ACT_SCALE: "act_scale_address",
+    word: f"{word.name.lower()}_address"
+    for word in (Word.ACT, Word.WEIGHT, Word.OUT, Word.SCALE, Word.ZERO, Word.ACT_SCALE)
 }
 _OUT = 2
 """Index of the output among operands."""
@@ -104,7 +101,8 @@ def dpu_operations(work: DpuWork, host: Host, check: Check) -> list[Group]:
     """
     owners = np.repeat(np.arange(len(work.registers)), np.diff(work.first))
     registers = work.registers[owners]
-    keys = np.concatenate([_columns(registers), _part_columns(work.variants)], axis=1)
+    bounds = [work.variants[name].astype(np.int64) for name in _VARIANT]
+    keys = np.concatenate([_columns(registers), np.stack(bounds, axis=1)], axis=1)
     first, group_of = equal_rows(keys)
     groups: list[Group] = []
     for number, at in enumerate(first.tolist()):
@@ -115,14 +113,11 @@ def dpu_operations(work: DpuWork, host: Host, check: Check) -> list[Group]:
         addresses = np.stack(
             [registers[_ADDRESSES[word]][members].astype(np.int64) for word in pointers], axis=1
         )
-        for stray in np.flatnonzero(~_in_tile(addresses, work.tile).all(axis=1)).tolist():
+        strays = (addresses & ~TILE_OFFSET_MASK != tile_base(work.tile)).any(axis=1)
+        for stray in np.flatnonzero(strays).tolist():
             check(int(owners[members[stray]]))
         groups.append(Group(template, owners[members], addresses))
     return groups
-
-
-def _in_tile(addresses: Ints, tile: int) -> Flags:
-    return addresses & ~TILE_OFFSET_MASK == tile_base(tile)
 
 
 def _columns(registers: RecordArray) -> Ints:
@@ -136,10 +131,6 @@ def _columns(registers: RecordArray) -> Ints:
             values = values != 0
         columns.append(values.reshape(len(registers), -1).astype(np.int64))
     return np.concatenate(columns, axis=1)
-
-
-def _part_columns(variants: RecordArray) -> Ints:
-    return np.stack([variants[name].astype(np.int64) for name in _VARIANT], axis=1)
 
 
 def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[Word]]:
@@ -181,7 +172,6 @@ def _reduction(problem: MatmulProblem, choice: MatmulKernel, sizes: tuple[int, i
     """Return the reduction dimension of a workload of ``sizes`` (m, n)."""
     packed = 2 if problem.weight in NIBBLES else 1
     tables = {Word.SCALE: problem.scale, Word.ZERO: problem.zero}
-    strides = {Word.SCALE: Word.SCALE_GROUP, Word.ZERO: Word.ZERO_GROUP}
     return Reduction(
         family=replace(problem, accumulate=False).key,
         accumulates=problem.accumulate,
@@ -190,7 +180,9 @@ def _reduction(problem: MatmulProblem, choice: MatmulKernel, sizes: tuple[int, i
         sizes=(Word.K, Word.PART_K, *(() if problem.group else (Word.GROUP,))),
         group=Word.GROUP if problem.group else NO_WORD,
         pointers=((Word.ACT, Word.ACT_K, 1), (Word.WEIGHT, Word.WEIGHT_K, packed)),
-        tables=tuple((at, strides[at]) for at, kind in tables.items() if kind is not DType.UNSET),
+        tables=tuple(
+            (at, TABLE_STRIDES[at][1]) for at, kind in tables.items() if kind is not DType.UNSET
+        ),
         scratch=lambda k: choice.scratch(*sizes, k),
     )
 

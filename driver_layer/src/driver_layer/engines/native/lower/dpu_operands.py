@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from driver_layer.abi.dtypes import BY_CODE, DType
 from driver_layer.engines.native.dpu import MatmulKernel, MatmulProblem
-from driver_layer.engines.native.dpu.words import Word
+from driver_layer.engines.native.dpu.words import TABLE_STRIDES, Word
 from driver_layer.engines.native.lower.arrays import Ints
 from driver_layer.engines.native.lower.template import (
     NO_WORD,
@@ -20,8 +20,15 @@ from driver_layer.engines.native.lower.template import (
     slot,
 )
 
-_SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
-"""Dimensions of activations, weights and output, without the batch."""
+_LAYOUTS = {
+    Word.ACT: ((Word.BATCH, Word.M, Word.K), (Word.ACT_B, Word.ACT_M, Word.ACT_K)),
+    Word.WEIGHT: ((Word.BATCH, Word.N, Word.K), (Word.WEIGHT_B, Word.WEIGHT_N, Word.WEIGHT_K)),
+    Word.OUT: ((Word.BATCH, Word.M, Word.N), (Word.OUT_B, Word.OUT_M, Word.OUT_N)),
+    Word.SCALE: ((Word.N, Word.GROUP), TABLE_STRIDES[Word.SCALE]),
+    Word.ZERO: ((Word.N, Word.GROUP), TABLE_STRIDES[Word.ZERO]),
+    Word.ACT_SCALE: ((Word.M,), (Word.ACT_SCALE_M,)),
+}
+"""Words of the dimensions of each operand, and of their strides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +43,13 @@ class Operand:
 
 def operands_of(problem: MatmulProblem) -> list[Operand]:
     """Return the operands of a problem: activations, weights, output, and its tables."""
-    rows, columns, out = ((Word.BATCH, *dims) for dims in _SIZES)
-    groups = (Word.N, Word.GROUP)
-    found = [
-        Operand(Word.ACT, rows, (Word.ACT_B, Word.ACT_M, Word.ACT_K), problem.act),
-        Operand(
-            Word.WEIGHT, columns, (Word.WEIGHT_B, Word.WEIGHT_N, Word.WEIGHT_K), problem.weight
-        ),
-        Operand(Word.OUT, out, (Word.OUT_B, Word.OUT_M, Word.OUT_N), problem.out),
+    row_scales = DType.FP32 if problem.row_scales else DType.UNSET
+    kinds = problem.act, problem.weight, problem.out, problem.scale, problem.zero, row_scales
+    return [
+        Operand(pointer, counts, strides, kind)
+        for (pointer, (counts, strides)), kind in zip(_LAYOUTS.items(), kinds, strict=True)
+        if kind is not DType.UNSET
     ]
-    if problem.scale is not DType.UNSET:
-        strides = (Word.SCALE_N, Word.SCALE_GROUP)
-        found.append(Operand(Word.SCALE, groups, strides, problem.scale))
-    if problem.zero is not DType.UNSET:
-        found.append(Operand(Word.ZERO, groups, (Word.ZERO_N, Word.ZERO_GROUP), problem.zero))
-    if problem.row_scales:
-        found.append(Operand(Word.ACT_SCALE, (Word.M,), (Word.ACT_SCALE_M,), DType.FP32))
-    return found
 
 
 def slot_of(operand: Operand, words: Ints, problem: MatmulProblem) -> Slot:

@@ -137,12 +137,8 @@ class Fixups:
         merged = _Components.of(self.components.begins + by_component, sizes).of_span
         alone = np.bincount(merged)[merged] == 1
         # Components that are only read may overlap.
-        return by_component if (alone | ~_any_of(merged, self.written)).all() else None
-
-
-def _any_of(group: Ints, flags: Flags) -> Flags:
-    """Return for each member whether any flag of its group is set."""
-    return np.bincount(group, flags)[group] > 0
+        written = np.bincount(merged, self.written)[merged] > 0
+        return by_component if (alone | ~written).all() else None
 
 
 def find_fixups(lowered: LoweredProgram, accesses: Accesses, spans: Spans) -> Fixups | None:

@@ -23,6 +23,8 @@ from driver_layer.engines.native.lower.dataflow import NONE, Scan, flags, scan_k
 from driver_layer.engines.native.lower.levels import Dependences
 from driver_layer.engines.native.lower.template import NO_WORD, Access, Reduction, Template
 
+_MOST = np.iinfo(np.int64).max
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReductionChains:
@@ -78,13 +80,11 @@ def find_reduction_chains(
 def _too_long(calls: Calls, before: Ints) -> Flags:
     """Return True for each operation in a chain whose sums might overflow their type."""
     sizes = np.zeros(len(before), np.int64)
-    limits = np.full(len(before), np.iinfo(np.int64).max)
-    for number, template in enumerate(calls.templates):
-        if template.reduction is not None:
-            members = calls.operation[calls.template == number]
-            sizes[members] = template.words[template.reduction.sizes[0]]
-            if template.reduction.max_size is not None:
-                limits[members] = template.reduction.max_size
+    sizes[calls.operation] = _sizes(calls)
+    reductions = [one.reduction for one in calls.templates]
+    most = [one.max_size if one and one.max_size is not None else _MOST for one in reductions]
+    limits = np.full(len(before), _MOST)
+    limits[calls.operation] = np.array(most, np.int64)[calls.template]
     last, _ = _ends(before)
     total = np.zeros_like(sizes)
     np.add.at(total, last, sizes)
@@ -197,7 +197,7 @@ def fuse_calls(calls: Calls, chains: ReductionChains) -> Calls:
     of_chain = chains.last[operation[members]]
     sizes = np.zeros(len(chains.last), np.int64)
     costs = np.zeros(len(chains.last), np.int64)
-    np.add.at(sizes, of_chain, _sizes(calls, members))
+    np.add.at(sizes, of_chain, _sizes(calls)[members])
     np.add.at(costs, of_chain, calls.cost[members])
     calls = _lengthened(calls, ends, begins, sizes[operation[ends]])
     cost = calls.cost.copy()
@@ -205,15 +205,10 @@ def fuse_calls(calls: Calls, chains: ReductionChains) -> Calls:
     return replace(calls, cost=cost).take(~chains.fused[operation])
 
 
-def _sizes(calls: Calls, members: Ints) -> Ints:
-    """Return the reduction size of some calls."""
-    sizes = np.zeros(len(members), np.int64)
-    used: list[int] = np.unique(calls.template[members]).tolist()
-    for number in used:
-        reduction = calls.templates[number].reduction
-        assert reduction is not None  # only reductions are in chains
-        sizes[calls.template[members] == number] = calls.templates[number].words[reduction.sizes[0]]
-    return sizes
+def _sizes(calls: Calls) -> Ints:
+    """Return the reduction size of each call; 0 without a reduction."""
+    sizes = [one.words[one.reduction.sizes[0]] if one.reduction else 0 for one in calls.templates]
+    return np.array(sizes, np.int64)[calls.template]
 
 
 def _lengthened(calls: Calls, ends: Ints, begins: Ints, sizes: Ints) -> Calls:

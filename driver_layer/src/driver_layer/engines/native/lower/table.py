@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from driver_layer.engines.native.dispatch.table import MOST_QUEUES, PythonRow, T
 from driver_layer.engines.native.dma.kernels import GATHER
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
-from driver_layer.engines.native.lower.arrays import Flags, Ints
+from driver_layer.engines.native.lower.arrays import Flags
 from driver_layer.engines.native.lower.balance import balance
 from driver_layer.engines.native.lower.calls import Calls, make_calls
 from driver_layer.engines.native.lower.copy_propagation import CopyPropagation
@@ -34,11 +34,6 @@ class LoweredProgram:
 
     table: Table
     calls: Calls
-
-    @property
-    def operations(self) -> Ints:
-        """Operation of each row."""
-        return self.calls.operation
 
     @property
     def gathers(self) -> Flags:
@@ -74,7 +69,7 @@ def build_table(
         chains = find_reduction_chains(calls, accesses, dependences)
         calls, dependences = fuse_calls(calls, chains), fuse_accesses(dependences, chains)
         levels = align_levels(calls, dependences, dependences.asap_levels())
-    calls = calls.at_levels(levels)
+    calls = replace(calls, level=levels[calls.operation])
     calls = balance(merge_calls(split_calls(calls), threads), threads)
     units = make_work_units(calls, min(threads, MOST_QUEUES))
     calls = units.calls

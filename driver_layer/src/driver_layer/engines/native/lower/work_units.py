@@ -34,15 +34,11 @@ class WorkUnits:
     queue: Ints
     queues: int
 
-    @property
-    def level(self) -> Ints:
-        """Level of each unit."""
-        return self.calls.level[self.begins[:-1]]
-
     def queue_bounds(self, levels: int) -> Ints:
         """Return the first unit of each queue, and the end of the last: [levels, queues + 1]."""
         count = levels * self.queues
-        first = np.searchsorted(self.level * self.queues + self.queue, np.arange(count + 1))
+        level = self.calls.level[self.begins[:-1]]
+        first = np.searchsorted(level * self.queues + self.queue, np.arange(count + 1))
         index = self.queues * np.arange(levels)[:, None] + np.arange(self.queues + 1)
         return np.ascontiguousarray(first.astype(np.int64)[index])
 
@@ -123,20 +119,8 @@ def _assign_queues(level: Ints, cost: Ints, queues: int) -> Ints:
 def _packing_groups(calls: Calls) -> Ints:
     """Number calls by the weights that they pack; -1 for calls that pack none."""
     numbers = np.full(len(calls), -1, np.int64)
-    widest = max((len(one.packing_key) for one in calls.templates), default=0)
-    kernels: dict[str, int] = {}
-    keys: list[Ints] = []
-    found: list[Ints] = []
-    for number, template in enumerate(calls.templates):
-        if not template.packing_key or template.spec is None:
-            continue
-        members = np.flatnonzero(calls.template == number)
-        rows = np.zeros((len(members), widest + 1), np.int64)
-        rows[:, 0] = kernels.setdefault(template.spec.key, len(kernels))
-        words = calls.words(members, len(template.words))
-        rows[:, 1 : len(template.packing_key) + 1] = words[:, template.packing_key]
-        keys.append(rows)
-        found.append(members)
-    if found:
-        numbers[np.concatenate(found)] = equal_rows(np.concatenate(keys))[1]
+    groups = calls.grouped(lambda one: one.spec.key if one.spec and one.packing_key else None)
+    for template, members in groups:
+        packed = calls.words(members, len(template.words))[:, template.packing_key]
+        numbers[members] = equal_rows(packed)[1] + numbers.max() + 1
     return numbers
