@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import NoReturn
 
@@ -84,10 +85,11 @@ class NativeExecutor:
         return NativeRun(self._team, lowered.table, steps, gathers, explain, fixups)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class NativeRun:
     """A table ready to run; satisfies ``contract.Run`` and ``executor.Rebasable``.
 
-    Args:
+    Attributes:
         team: threads that run the table.
         table: the lowered program.
         steps: step of the order, for each row of the table.
@@ -96,17 +98,12 @@ class NativeRun:
         fixups: address words of the table; None if some are unknown, or rebasing is not requested.
     """
 
-    def __init__(
-        self,
-        team: Team,
-        table: Table,
-        steps: Ints,
-        gathers: Flags,
-        explain: Callable[[int], NoReturn],
-        fixups: Fixups | None,
-    ) -> None:
-        self._team, self._table, self._steps, self._gathers = team, table, steps, gathers
-        self._explain, self._fixups = explain, fixups
+    team: Team
+    table: Table
+    steps: Ints
+    gathers: Flags
+    explain: Callable[[int], NoReturn]
+    fixups: Fixups | None
 
     def __call__(self) -> None:
         """Execute the program once.
@@ -114,8 +111,8 @@ class NativeRun:
         Raises:
             DeviceFault: a task failed.
         """
-        self._team.run(self._table)
-        failed = self._table.failure
+        self.team.run(self.table)
+        failed = self.table.failure
         if failed is not None:
             self._fail(failed)
 
@@ -126,23 +123,21 @@ class NativeRun:
             DeviceFault: always.
         """
         try:
-            self._explain(int(self._steps[row]))
+            self.explain(int(self.steps[row]))
         except DeviceFault as fault:
-            if not self._gathers[row]:
+            if not self.gathers[row]:
                 raise
             # The copy of the gather's list to CMX may have been eliminated; then the reference
             # engine reads stale bytes there.
-            words = self._table.arguments(row, GatherWord.WORDS)
+            words = self.table.arguments(row, GatherWord.WORDS)
             outside = row_outside(gather_list(words), int(words[GatherWord.ROWS]))
             message = outside or fault.message
             raise DeviceFault(message, fault.engine, fault.task, fault.address) from None
 
     def rebased(self, spans: Spans, explain: Callable[[int], NoReturn]) -> NativeRun | None:
         """Return the same program for other memory; see ``executor.Rebasable``."""
-        table = None if self._fixups is None else self._fixups.rebased(self._table, spans)
-        if table is None:
-            return None
-        return NativeRun(self._team, table, self._steps, self._gathers, explain, None)
+        table = None if self.fixups is None else self.fixups.rebased(self.table, spans)
+        return None if table is None else replace(self, table=table, explain=explain, fixups=None)
 
 
 def _analyse(
