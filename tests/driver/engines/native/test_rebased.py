@@ -15,8 +15,7 @@ from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR, DmaCfg
 from driver_layer.engines.contract import Run
 from driver_layer.engines.executor import Rebasable, Spans
 from driver_layer.engines.native import NativeExecutor
-from driver_layer.engines.reference import explain_fault
-from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.engines.reference import ReferenceEngines, explain_fault
 from driver_layer.engines.task_by_task import TaskByTask
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.order import Order
