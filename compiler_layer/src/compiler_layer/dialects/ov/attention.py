@@ -12,7 +12,7 @@ from xdsl.irdl import (
     var_operand_def,
 )
 
-from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.op import OvOp, SameType, int_value
 from compiler_layer.dialects.ov.types import Shape, Tensor, broadcast, element_of, shape_of, tensor
 
 
@@ -68,17 +68,13 @@ def _agree(a: int, b: int) -> bool:
     return a == b or -1 in (a, b)
 
 
-class RMS(OvOp):
+class RMS(SameType):
     """x / sqrt(mean(x²) + epsilon) · gamma, over the last dimension."""
 
     x = operand_def(Tensor)
     gamma = opt_operand_def(Tensor)
     epsilon = prop_def(FloatAttr[Float64Type])
     output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """Infer the operand's type."""
-        return [tensor(element_of(self.x), shape_of(self.x))]
 
 
 class RoPE(OvOp):

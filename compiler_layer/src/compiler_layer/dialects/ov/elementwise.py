@@ -10,19 +10,15 @@ from abc import ABC
 from xdsl.dialects.builtin import StringAttr
 from xdsl.irdl import operand_def, prop_def, result_def
 
-from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.op import OvOp, SameType
 from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shape_of, tensor
 
 
-class Unary(OvOp, ABC):
+class Unary(SameType, ABC):
     """y[i] = f(x[i]), of the same type."""
 
     x = operand_def(Tensor)
     output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """Infer the operand's type."""
-        return [tensor(element_of(self.x), shape_of(self.x))]
 
 
 class Binary(OvOp, ABC):

@@ -22,7 +22,7 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from compiler_layer.dialects.ov.types import Tensor, tensor
+from compiler_layer.dialects.ov.types import Tensor, tensor, tensor_type
 
 _UNKNOWN = tensor("f32", ())
 """Placeholder of a result's type until it is inferred."""
@@ -111,6 +111,14 @@ class OvOp(IRDLOperation, ABC):
         if actual != expected:
             wanted = ", ".join(map(str, expected))
             raise VerifyException(f"{self.name} {self.friendly_name}: result should be {wanted}")
+
+
+class SameType(OvOp, ABC):
+    """Op whose result has the type of the first operand."""
+
+    def infer(self) -> list[Tensor]:
+        """Return the operand's type."""
+        return [tensor_type(self.operands[0])]
 
 
 def int_attr(value: int) -> IntegerAttr:

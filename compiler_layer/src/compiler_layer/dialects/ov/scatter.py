@@ -6,11 +6,11 @@ from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import int_of
-from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.op import OvOp, SameType
 from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, shape_of, tensor
 
 
-class ScatterUpdate(OvOp):
+class ScatterUpdate(SameType):
     """``data`` with the slices at ``indices`` along ``axis`` replaced by ``updates`` (opset3)."""
 
     data = operand_def(Tensor)
@@ -18,10 +18,6 @@ class ScatterUpdate(OvOp):
     updates = operand_def(Tensor)
     axis = operand_def(Tensor)
     output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """Infer the type of the data."""
-        return [tensor(element_of(self.data), shape_of(self.data))]
 
 
 class ScatterElementsUpdate(OvOp):
@@ -51,7 +47,7 @@ class ScatterElementsUpdate(OvOp):
         return [tensor(element_of(self.data), shape_of(self.data))]
 
 
-class ScatterNDUpdate(OvOp):
+class ScatterNDUpdate(SameType):
     """``data`` with the slices at index tuples replaced by ``updates`` (opset15).
 
     ``reduction`` other than "none" combines the updates with the existing values.
@@ -62,7 +58,3 @@ class ScatterNDUpdate(OvOp):
     updates = operand_def(Tensor)
     reduction = prop_def(StringAttr)
     output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """Infer the type of the data."""
-        return [tensor(element_of(self.data), shape_of(self.data))]

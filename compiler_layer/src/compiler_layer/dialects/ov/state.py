@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
-from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor, tensor_type
+from compiler_layer.dialects.ov.op import OvOp, SameType
+from compiler_layer.dialects.ov.types import Tensor, tensor_type
 
 KEPT = "npuc.keeps_type"
 """Attribute of a ReadValue or Assign whose variable keeps its element type."""
@@ -28,16 +28,12 @@ class ReadValue(OvOp):
         return [tensor_type(self.output)]
 
 
-class Assign(OvOp):
+class Assign(SameType):
     """Assignment to a variable for the next inference (opset6); the result is the value itself."""
 
     value = operand_def(Tensor)
     variable_id = prop_def(StringAttr)
     output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """Infer the operand's type."""
-        return [tensor(element_of(self.value), shape_of(self.value))]
 
 
 def keep_type(op: ReadValue | Assign) -> None:
