@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, models, normalizers, pre_tokenizers
 
-from genai_layer.control_tokens import ControlTokens
+from genai_layer.chat_prompt import ControlTokens
 from genai_layer.errors import PromptError
 from genai_layer.testing.toy import SPECIAL, make_tokenizer
 

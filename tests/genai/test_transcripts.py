@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from genai_layer.errors import TranscriptError
-from genai_layer.tools.chat.transcript import Message, read_transcript, write_transcript
+from genai_layer.tools.chat.conversation import Message, read_transcript, write_transcript
 
 MESSAGES = [Message(role="user", content="Straße\n"), Message(role="assistant", content="ok")]
 

@@ -19,7 +19,7 @@ from genai_layer import (
     Tokenizer,
 )
 from genai_layer.errors import PromptTooLong
-from genai_layer.texts.encoding import TextEncoder
+from genai_layer.texts.compiled import TextEncoder
 
 GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 SAID = json.loads((GOLDENS / "rag" / "said.json").read_text())

@@ -4,9 +4,8 @@ pipeline       the public class
 constructor    forms of its constructor
 compiled       the compiled model, and how many sequences run at a time
 generate_call  forms of generate; images and videos of prompts
-prompts        prompts as the language model reads them
 vision         models of images and their prompts
-new_requests   requests made of prompts and parameters
+new_requests   requests made of prompts and parameters; prompts as the language model reads them
 request        one prompt to generate from, its results, and the caller's view of it
 outputs        tokens of a request, step by step
 generation     a request that runs: one decoding method, step by step

@@ -20,9 +20,8 @@ from genai_layer.batching.generate_call import (
     read_call,
     read_request,
 )
-from genai_layer.batching.new_requests import NewRequests
+from genai_layer.batching.new_requests import NewRequests, Prompts, TokenPrompts
 from genai_layer.batching.observer import PipelineObserver
-from genai_layer.batching.prompts import Prompts, TokenPrompts
 from genai_layer.batching.request import GenerationHandle, GenerationStatus
 from genai_layer.batching.results import (
     EncodedGenerationResult,

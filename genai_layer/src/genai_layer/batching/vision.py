@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from genai_layer.batching.compiled import MOST_SLOTS, BatchedModel
 from genai_layer.batching.generate_call import Media
+from genai_layer.batching.new_requests import Prepared, Prompt
 from genai_layer.batching.places import Places
-from genai_layer.batching.prompts import Prepared, Prompt
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.language_model import MakeInputs
 from genai_layer.decoding.stopwatch import Stopwatch
@@ -70,7 +70,7 @@ def open_vision(
 
 
 class VisionTexts:
-    """Prompts with images and videos; ``batching.prompts.Prompts``.
+    """Prompts with images and videos; ``batching.new_requests.Prompts``.
 
     Args:
         embedder: the models before the language model.

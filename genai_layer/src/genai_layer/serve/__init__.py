@@ -1,8 +1,7 @@
 """OpenAI-compatible server; needs the extra ``serve``.
 
-run        a server, from its settings to its end
+run        a server, from its settings to its end; its process and its shutdown
 settings   settings of a server
-server     process that serves, and its shutdown
 app        application: middleware, routes, and errors as responses
 middleware body of a request, and clients that leave; API key
 limits     limits of a request

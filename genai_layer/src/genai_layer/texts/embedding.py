@@ -17,9 +17,8 @@ from genai_layer.exclusive import Exclusive
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
-from genai_layer.texts.compiled import TextModel
+from genai_layer.texts.compiled import EncodedTexts, TextEncoder, TextModel
 from genai_layer.texts.config import PoolingType
-from genai_layer.texts.encoding import EncodedTexts, TextEncoder
 
 _LEAST = 1e-12
 """Smallest divisor."""

@@ -18,8 +18,7 @@ from genai_layer.files import read_object
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
-from genai_layer.texts.compiled import TextModel
-from genai_layer.texts.encoding import TextEncoder
+from genai_layer.texts.compiled import TextEncoder, TextModel
 from genai_layer.tokenizer import Tokenizer
 
 _DECODER = "qwen3"

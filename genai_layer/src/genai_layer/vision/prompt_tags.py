@@ -16,8 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from genai_layer.chat_prompt import ChatPrompt
-from genai_layer.control_tokens import Span
+from genai_layer.chat_prompt import ChatPrompt, Span
 from genai_layer.errors import PromptError
 
 _START, _END = "<|vision_start|>", "<|vision_end|>"

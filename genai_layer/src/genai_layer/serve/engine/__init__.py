@@ -1,9 +1,8 @@
 """Loaded models behind an asyncio interface.
 
 contract     interface to the endpoints
-text_model   language model: it checks requests, bounds its queue, and has them run
+text_model   language model: it checks requests, bounds its queue, and has a thread run them
 running      request that was accepted
-stepper      thread that runs the steps
 text_tasks   models of embeddings and ranks
 activity     work in progress, and its end at the shutdown; parts that all models share
 times        times of a request, for the metrics; rate of completed requests

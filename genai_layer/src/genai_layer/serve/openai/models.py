@@ -1,13 +1,36 @@
-"""/v1/models: models of the server."""
+"""/v1/models: models of the server, and the bodies of the replies."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from fastapi import APIRouter
 
 from genai_layer.serve.engine.contract import ModelCard, Models
 from genai_layer.serve.errors import UnknownModel
+from genai_layer.serve.openai.schemas.base import Reply
 from genai_layer.serve.openai.schemas.errors import ERRORS_OF_LISTS
-from genai_layer.serve.openai.schemas.models import Model, ModelList
+
+
+class Model(Reply):
+    """Model of the server."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    """Time of the model's files, in Unix seconds."""
+    owned_by: str
+    kind: Literal["text", "embedding", "rerank"]
+    """Ours: the endpoints that the model serves."""
+    loaded: bool
+    """Ours: False if the next request loads the model."""
+
+
+class ModelList(Reply):
+    """Models of the server."""
+
+    object: Literal["list"]
+    data: list[Model]
 
 
 def models_router(models: Models) -> APIRouter:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from genai_layer.tools.chat.conversation import Conversation
-from genai_layer.tools.chat.transcript import read_transcript, write_transcript
+from genai_layer.tools.chat.conversation import Conversation, read_transcript, write_transcript
 
 QUIT = "/quit"
 

@@ -11,7 +11,6 @@ completions   /v1/completions
 items         input and output of /v1/responses
 responses     /v1/responses, and the events of a streamed response
 texts         /v1/embeddings, /v1/rerank
-models        /v1/models
 
 A field of type None is one of OpenAI's that the server does not support: any value but null is
 rejected by name. A field of type Inert is accepted without effect.
