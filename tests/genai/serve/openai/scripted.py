@@ -25,7 +25,7 @@ LIMITS = Limits(queue=8)
 
 @dataclass
 class ScriptedRunning:
-    """Generation of a script, a character a step; satisfies ``Running``."""
+    """Generation of a script, a character a step; as a ``RunningRequest``."""
 
     model: ScriptedModel
     prompt: list[int]
@@ -66,7 +66,7 @@ class ScriptedRunning:
 
 @dataclass(eq=False)
 class ScriptedModel:
-    """Language model that continues prompts by script; satisfies ``TextModel``."""
+    """Language model that continues prompts by script; as a ``ServedTextModel``."""
 
     tokenizer: Tokenizer
     scripts: list[str]
@@ -98,7 +98,7 @@ class ScriptedModel:
 
 @dataclass
 class ScriptedTexts:
-    """Embeddings and ranks of lengths; satisfies ``EmbeddingModel`` and ``RerankModel``."""
+    """Embeddings and ranks of lengths; as the served models."""
 
     name: str
 
@@ -112,7 +112,7 @@ class ScriptedTexts:
 
 @dataclass
 class ScriptedModels:
-    """The models of a server; satisfies ``Models``."""
+    """The models of a server; as a ``ModelRegistry``."""
 
     model: ScriptedModel | None = None
     """The language model, which a test sets."""

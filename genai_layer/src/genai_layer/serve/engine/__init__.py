@@ -1,6 +1,6 @@
 """Loaded models behind an asyncio interface.
 
-contract     interface to the endpoints
+contract     data that the endpoints receive
 text_model   language model: it checks requests, bounds its queue, and has a thread run them
 running      request that was accepted
 text_tasks   models of embeddings and ranks

@@ -25,7 +25,7 @@ _REASONS = {
 
 
 class RunningRequest:
-    """Accepted request; satisfies ``contract.Running``.
+    """Accepted request. Iterate over it once; cancel it in a ``finally``, whatever happens.
 
     Args:
         handle: handle of the request in the pipeline.
@@ -53,7 +53,12 @@ class RunningRequest:
         return self.handle.get_cached_tokens()
 
     async def __aiter__(self) -> AsyncIterator[Chunk]:
-        """Iterate over the chunks; see ``contract.Running``."""
+        """Iterate over the chunks; several sequences arrive when all are complete.
+
+        Raises:
+            ServeError: the request timed out, its reader was too slow, or the server shuts down.
+            GenAIError: the generation failed.
+        """
         try:
             while True:
                 while self._chunks:

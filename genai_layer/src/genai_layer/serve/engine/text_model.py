@@ -99,7 +99,7 @@ def _wake(requests: Sequence[RunningRequest]) -> None:
 
 
 class ServedTextModel:
-    """Language model of a server; satisfies ``contract.TextModel``.
+    """Language model of a server; its methods are called in the event loop's thread.
 
     Args:
         name: name by which clients request the model.
@@ -168,7 +168,20 @@ class ServedTextModel:
     async def submit(
         self, prompt: str | list[int], config: GenerationConfig, request_id: str
     ) -> RunningRequest:
-        """Add a request to the queue; see ``contract.TextModel``."""
+        """Add a request to the queue.
+
+        Args:
+            prompt: a text, which gets the tokenizer's special tokens but no chat template; or ids.
+            config: parameters.
+            request_id: name of the request in logs and observations.
+
+        Raises:
+            QueueFull: too many requests wait.
+            ShuttingDown: the server is shutting down.
+            TooLong: the prompt or the requested answer is too long.
+            BadRequest: a limit of the server is exceeded.
+            ConfigError, PromptError: see ``ContinuousBatchingPipeline.add_request``.
+        """
         arrived = time.monotonic()
         self._activity.check()
         config = self._bounded(config)

@@ -58,7 +58,7 @@ class _TextTasks:
             compute: returns the result of one text and its tokens.
 
         Raises:
-            ShuttingDown, QueueFull, TimedOut: see ``contract.EmbeddingModel``.
+            ShuttingDown, QueueFull, TimedOut: see ``ServedTextModel`` and ``RunningRequest``.
             TooLong: a text is too long.
         """
         activity, limits = self._commons.activity, self._commons.limits
@@ -97,7 +97,7 @@ class _TextTasks:
 
 
 class ServedEmbeddingModel(_TextTasks):
-    """Text embedding model of a server; satisfies ``contract.EmbeddingModel``.
+    """Text embedding model of a server.
 
     Args:
         name: see ``_TextTasks``.
@@ -110,7 +110,12 @@ class ServedEmbeddingModel(_TextTasks):
         self._pipeline = pipeline
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return the embedding of each text; see ``contract.EmbeddingModel``."""
+        """Return the embedding of each text, one text at a time on the device.
+
+        Raises:
+            QueueFull, ShuttingDown, TooLong, TimedOut: see ``_TextTasks``.
+            PromptError: a text has no tokens.
+        """
 
         def compute(text: str) -> tuple[list[float], int]:
             (vector,) = self._pipeline.embed_documents([text])
@@ -120,14 +125,14 @@ class ServedEmbeddingModel(_TextTasks):
 
 
 class ServedRerankModel(_TextTasks):
-    """Reranker of a server; satisfies ``contract.RerankModel``; arguments as above."""
+    """Reranker of a server; arguments as above."""
 
     def __init__(self, name: str, pipeline: TextRerankPipeline, commons: Commons) -> None:
         super().__init__(name, commons)
         self._pipeline = pipeline
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
-        """Rank documents; see ``contract.RerankModel``."""
+        """Rank documents by their relevance to a query; errors as ``embed``."""
 
         def compute(document: str) -> tuple[float, int]:
             ((_, score),) = self._pipeline.rerank(query, [document])

@@ -28,7 +28,9 @@ _BUSY_SECONDS = "5"
 
 
 class ModelRegistry:
-    """Models of the server; satisfies ``contract.Models``. Used in the event loop's thread.
+    """Models of the server, which are loaded on demand. Used in the event loop's thread.
+
+    Its methods raise UnknownModel, WrongKind, NoRoom, Unusable and ShuttingDown.
 
     Args:
         specs: the models, of different names.
@@ -86,15 +88,15 @@ class ModelRegistry:
         return model
 
     async def text(self, name: str) -> ServedTextModel:
-        """Return a language model; see ``contract.Models``."""
+        """Return a language model."""
         return await self._get(name, "text", ServedTextModel)
 
     async def embedding(self, name: str) -> ServedEmbeddingModel:
-        """Return a text embedding model; see ``contract.Models``."""
+        """Return a text embedding model."""
         return await self._get(name, "embedding", ServedEmbeddingModel)
 
     async def rerank(self, name: str) -> ServedRerankModel:
-        """Return a reranker; see ``contract.Models``."""
+        """Return a reranker."""
         return await self._get(name, "rerank", ServedRerankModel)
 
     def _spec(self, name: str, kind: Kind) -> ModelSpec:

@@ -1,4 +1,4 @@
-"""OpenAI's endpoints, over the interface of the engine.
+"""OpenAI's endpoints, over the engine.
 
 chat               /v1/chat/completions
 completions        /v1/completions
@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from genai_layer.serve.engine.contract import Models
 from genai_layer.serve.limits import Limits
+from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.chat import chat_router
 from genai_layer.serve.openai.completions import completions_router
 from genai_layer.serve.openai.models import models_router
@@ -33,7 +33,7 @@ from genai_layer.serve.openai.responses import responses_router
 from genai_layer.serve.openai.texts import texts_router
 
 
-def router(models: Models, limits: Limits) -> APIRouter:
+def router(models: ModelRegistry, limits: Limits) -> APIRouter:
     """Return the routes under /v1.
 
     Args:

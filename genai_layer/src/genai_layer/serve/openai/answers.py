@@ -15,7 +15,9 @@ from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import GenerationFinishReason
 from genai_layer.sampling.candidates import Alternatives
-from genai_layer.serve.engine.contract import Chunk, Running, TextModel
+from genai_layer.serve.engine.contract import Chunk
+from genai_layer.serve.engine.running import RunningRequest
+from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.openai.tools.calls import Call, Part, Reader
 
@@ -31,7 +33,7 @@ class Choices:
         each: number of choices of a prompt.
     """
 
-    def __init__(self, running: Sequence[Running], each: int) -> None:
+    def __init__(self, running: Sequence[RunningRequest], each: int) -> None:
         self._running = running
         self._each = each
 
@@ -77,7 +79,7 @@ class Choices:
 
 
 async def start_choices(
-    model: TextModel,
+    model: ServedTextModel,
     prompts: Sequence[str | list[int]],
     configs: Sequence[GenerationConfig],
     request_id: str,
@@ -85,9 +87,9 @@ async def start_choices(
     """Submit a generation for each prompt and each of the parameters.
 
     Raises:
-        GenAIError: a generation was rejected; none runs. See ``TextModel.submit``.
+        GenAIError: a generation was rejected; none runs. See ``ServedTextModel.submit``.
     """
-    running: list[Running] = []
+    running: list[RunningRequest] = []
     try:
         for prompt in prompts:
             for config in configs:

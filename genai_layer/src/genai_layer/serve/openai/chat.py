@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Response
 
-from genai_layer.serve.engine.contract import Models, TextModel
+from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
+from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.answers import Answer, Answers, ScoredToken, Step, start_choices
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.formats import format_grammar
@@ -38,7 +39,7 @@ from genai_layer.serve.openai.tools.offer import Offer, make_offer
 from genai_layer.serve.openai.turn import prepare_turn
 
 
-def chat_router(models: Models, limits: Limits) -> APIRouter:
+def chat_router(models: ModelRegistry, limits: Limits) -> APIRouter:
     """Return the routes of chats."""
     router = APIRouter()
 
@@ -50,7 +51,7 @@ def chat_router(models: Models, limits: Limits) -> APIRouter:
     return router
 
 
-async def _respond(models: Models, limits: Limits, body: ChatRequest) -> Response:
+async def _respond(models: ModelRegistry, limits: Limits, body: ChatRequest) -> Response:
     most, alternatives = _max_tokens(body), _alternatives(body)
     offer = _offer(body)
     count = body.n or 1
@@ -76,7 +77,7 @@ class _Chat:
     """Writer of the reply to a chat."""
 
     body: ChatRequest
-    model: TextModel
+    model: ServedTextModel
     alternatives: int | None
     id: str
     created: int

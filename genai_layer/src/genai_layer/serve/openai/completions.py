@@ -12,9 +12,10 @@ from typing import Literal, cast
 
 from fastapi import APIRouter, Response
 
-from genai_layer.serve.engine.contract import Models, TextModel
+from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
+from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
@@ -35,7 +36,7 @@ _MOST_TOKENS = 16
 """Maximum number of tokens if a request has none."""
 
 
-def completions_router(models: Models, limits: Limits) -> APIRouter:
+def completions_router(models: ModelRegistry, limits: Limits) -> APIRouter:
     """Return the routes of completions."""
     router = APIRouter()
 
@@ -47,7 +48,7 @@ def completions_router(models: Models, limits: Limits) -> APIRouter:
     return router
 
 
-async def _respond(models: Models, limits: Limits, body: CompletionRequest) -> Response:
+async def _respond(models: ModelRegistry, limits: Limits, body: CompletionRequest) -> Response:
     if body.echo and body.logprobs is not None:
         raise BadRequest(
             "echo: the prompt's log-probabilities are not computed; leave out logprobs",
@@ -77,7 +78,7 @@ def _prompts(given: str | list[str] | list[int] | list[list[int]]) -> list[Promp
     return cast(list[Prompt], given)
 
 
-def _texts(prompts: Sequence[Prompt], model: TextModel) -> list[str]:
+def _texts(prompts: Sequence[Prompt], model: ServedTextModel) -> list[str]:
     """Return the text of each prompt."""
     decode = model.tokenizer.decode
     return [one if isinstance(one, str) else decode(one, False) for one in prompts]
@@ -88,7 +89,7 @@ class _Completion:
     """Writer of the reply to prompts."""
 
     body: CompletionRequest
-    model: TextModel
+    model: ServedTextModel
     echoed: list[str]
     """Beginning of each text."""
     id: str

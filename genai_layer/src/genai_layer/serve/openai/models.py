@@ -6,8 +6,9 @@ from typing import Literal
 
 from fastapi import APIRouter
 
-from genai_layer.serve.engine.contract import ModelCard, Models
+from genai_layer.serve.engine.contract import ModelCard
 from genai_layer.serve.errors import UnknownModel
+from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.schemas.base import Reply
 from genai_layer.serve.openai.schemas.errors import ERRORS_OF_LISTS
 
@@ -33,7 +34,7 @@ class ModelList(Reply):
     data: list[Model]
 
 
-def models_router(models: Models) -> APIRouter:
+def models_router(models: ModelRegistry) -> APIRouter:
     """Return the routes that describe models."""
     router = APIRouter(responses=ERRORS_OF_LISTS)
 

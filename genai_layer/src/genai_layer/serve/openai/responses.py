@@ -11,8 +11,9 @@ from typing import Literal
 from fastapi import APIRouter, Response
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.serve.engine.contract import Models, TextModel
+from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
+from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.answers import Answers, Step, start_choices
 from genai_layer.serve.openai.counts import new_id, now, response_usage_of
 from genai_layer.serve.openai.formats import format_grammar
@@ -38,7 +39,7 @@ from genai_layer.serve.openai.turn import prepare_turn
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
 
 
-def responses_router(models: Models) -> APIRouter:
+def responses_router(models: ModelRegistry) -> APIRouter:
     """Return the routes of responses."""
     router = APIRouter()
 
@@ -50,7 +51,7 @@ def responses_router(models: Models) -> APIRouter:
     return router
 
 
-async def _respond(models: Models, body: ResponseRequest) -> Response:
+async def _respond(models: ModelRegistry, body: ResponseRequest) -> Response:
     alternatives = _alternatives(body)
     offer = make_offer(body.tools or (), body.tool_choice, body.parallel_tool_calls)
     messages = response_messages(body.instructions, body.input)
@@ -86,7 +87,7 @@ class _Response:
     def __init__(
         self,
         body: ResponseRequest,
-        model: TextModel,
+        model: ServedTextModel,
         config: GenerationConfig,
         alternatives: int | None,
     ) -> None:

@@ -10,7 +10,7 @@ import base64
 import numpy as np
 from fastapi import APIRouter, Response
 
-from genai_layer.serve.engine.contract import Models
+from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.counts import new_id
 from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.schemas.texts import (
@@ -26,7 +26,7 @@ from genai_layer.serve.openai.schemas.texts import (
 from genai_layer.serve.openai.schemas.tokens import EmbeddingUsage
 
 
-def texts_router(models: Models) -> APIRouter:
+def texts_router(models: ModelRegistry) -> APIRouter:
     """Return the routes of embeddings and of ranking."""
     router = APIRouter()
 
@@ -43,7 +43,7 @@ def texts_router(models: Models) -> APIRouter:
     return router
 
 
-async def _embed(models: Models, body: EmbeddingRequest) -> Response:
+async def _embed(models: ModelRegistry, body: EmbeddingRequest) -> Response:
     texts = [body.input] if isinstance(body.input, str) else body.input
     model = await models.embedding(body.model)
     found = await model.embed(texts)
@@ -67,7 +67,7 @@ def _packed(vector: list[float]) -> str:
     return base64.b64encode(np.array(vector, "<f4").tobytes()).decode()
 
 
-async def _rank(models: Models, body: RerankRequest) -> Response:
+async def _rank(models: ModelRegistry, body: RerankRequest) -> Response:
     documents = [one if isinstance(one, str) else one.text for one in body.documents]
     model = await models.rerank(body.model)
     found = await model.rerank(body.query, documents)

@@ -12,7 +12,7 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.errors import TemplateError
 from genai_layer.perf_metrics import RawPerfMetrics
-from genai_layer.serve.engine.contract import TextModel
+from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.openai.messages import TemplateMessage
 from genai_layer.serve.openai.tools.calls import (
@@ -27,7 +27,7 @@ from genai_layer.serve.openai.tools.calls import (
 from genai_layer.serve.openai.tools.offer import Offer, call_grammar
 from genai_layer.structured.formats import StructuralFormat
 
-_ENCODERS: WeakKeyDictionary[TextModel, PromptEncoder] = WeakKeyDictionary()
+_ENCODERS: WeakKeyDictionary[ServedTextModel, PromptEncoder] = WeakKeyDictionary()
 """Encoders of the loaded models; each keeps what it computes of a tokenizer."""
 
 
@@ -43,7 +43,7 @@ class Turn:
 
 
 async def prepare_turn(
-    model: TextModel,
+    model: ServedTextModel,
     messages: Sequence[TemplateMessage],
     offer: Offer,
     text_grammar: StructuralFormat | None,
@@ -80,7 +80,7 @@ async def prepare_turn(
     return Turn(prompt, grammar, _reader(form, offer))
 
 
-def _form(model: TextModel, offer: Offer) -> Form | None:
+def _form(model: ServedTextModel, offer: Offer) -> Form | None:
     """Return the form of calls; None if they stay text.
 
     Raises:
@@ -103,7 +103,7 @@ def _reader(form: Form | None, offer: Offer) -> Callable[[], Reader]:
     return partial(kind, form, offer.names)
 
 
-def _encode(model: TextModel, messages: Sequence[TemplateMessage], offer: Offer) -> list[int]:
+def _encode(model: ServedTextModel, messages: Sequence[TemplateMessage], offer: Offer) -> list[int]:
     encoder = _ENCODERS.get(model)
     if encoder is None:
         encoder = _ENCODERS[model] = PromptEncoder(model.tokenizer)
