@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.conftest import GOLDENS
 
 from genai_layer import Adapter, AdapterError
-from genai_layer.lora.adapter import Pair
-from genai_layer.lora.placement import blend, joined, place
+from genai_layer.lora.adapter import Pair, blend, joined, place
 
 PRODUCTS = {
     f"__module.model.layers.{n}.{part}/aten::linear/MatMul": (3, 4)

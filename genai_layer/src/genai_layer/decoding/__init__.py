@@ -5,10 +5,9 @@ language_model      the request that reads tokens and returns logits
 generated_sequence  one text as it grows: tokens, text, the reasons to end
 reads               decoding in steps: tokens to read, for their logits
 one_sequence        greedy decoding or sampling of one text; the module to read first
-several_sequences   several texts, sampled side by side
 drafted             one text with candidates for its next tokens, which are verified together
 drafters            the candidates, and their number
 beams               search for the likeliest texts
-methods             choice among these
+methods             choice among these; several texts, sampled side by side
 stopwatch           measured times
 """

@@ -17,8 +17,8 @@ import numpy as np
 
 from genai_layer.abilities import AdapterVariable, LowRank, SupportsAdapters
 from genai_layer.errors import AdapterError, ConfigError, PropertyError
+from genai_layer.lora.adapter import blend
 from genai_layer.lora.adapter_config import AdapterConfig, AdapterMode
-from genai_layer.lora.placement import blend
 from genai_layer.runtime import AnyModel, Array, CompiledModel, Core, InferRequest, VariableState
 
 _NAME = re.compile(r"lora_state_\d+(?P<product>.+)\.(?P<part>A|alpha|B)", re.DOTALL)

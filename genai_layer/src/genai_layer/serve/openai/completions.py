@@ -1,4 +1,4 @@
-"""/v1/completions: texts after prompts, without a chat template.
+"""/v1/completions: texts after prompts, without a chat template, and the bodies.
 
 Source: docs/reference/openai.md#bodies.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Response
+from pydantic import Field
 
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
@@ -20,15 +21,62 @@ from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
 from genai_layer.serve.openai.sampling import Bounds, configs_of
-from genai_layer.serve.openai.schemas.completions import (
-    CompletionChoice,
-    CompletionReply,
-    CompletionRequest,
+from genai_layer.serve.openai.schemas.base import (
+    MOST_ALTERNATIVES,
+    Choosing,
+    Reply,
+    TokenId,
+    Tokens,
 )
 from genai_layer.serve.openai.schemas.errors import replies
-from genai_layer.serve.openai.schemas.tokens import CompletionLogprobs
+from genai_layer.serve.openai.schemas.tokens import CompletionLogprobs, Usage
 from genai_layer.serve.openai.streams import DONE, EventStream, error_event, event
 from genai_layer.serve.openai.tools.calls import PlainReader
+
+_Ids = Annotated[list[TokenId], Field(min_length=1)]
+
+
+class CompletionRequest(Choosing):
+    """Prompts to continue."""
+
+    prompt: (
+        str
+        | Annotated[list[str], Field(min_length=1)]
+        | _Ids
+        | Annotated[list[_Ids], Field(min_length=1)]
+    )
+    """Texts, or ids of tokens; no chat template is applied."""
+    max_tokens: Tokens | None = None
+    """16 by default."""
+    logprobs: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES)] | None = None
+    """Number of likeliest tokens at each place; 0 for the chosen tokens alone."""
+    echo: bool | None = None
+    """Begin each text with its prompt; not together with logprobs."""
+    best_of: None = None
+    suffix: None = None
+
+
+class CompletionChoice(Reply):
+    """One of the texts: prompt p and choice c of n have the index p × n + c."""
+
+    index: int
+    text: str
+    logprobs: CompletionLogprobs | None
+    finish_reason: Literal["stop", "length"] | None
+    """Set in the last part of a stream."""
+
+
+class CompletionReply(Reply):
+    """Texts after prompts; also the event of a stream."""
+
+    id: str
+    object: Literal["text_completion"]
+    created: int
+    model: str
+    system_fingerprint: str
+    choices: list[CompletionChoice]
+    usage: Usage | None = None
+
 
 Prompt = str | list[int]
 

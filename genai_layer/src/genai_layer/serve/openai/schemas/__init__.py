@@ -1,4 +1,4 @@
-"""Bodies of requests and replies, field by field as OpenAI's.
+"""Bodies of requests and replies, field by field as OpenAI's; small ones are beside their routes.
 
 base          types that all bodies share, parameters that all endpoints of text share
 tools         functions that a model may call
@@ -7,10 +7,8 @@ messages      messages of a chat
 tokens        log-probabilities of tokens, and counts
 errors        OpenAI's error JSON
 chat          /v1/chat/completions
-completions   /v1/completions
 items         input and output of /v1/responses
 responses     /v1/responses, and the events of a streamed response
-texts         /v1/embeddings, /v1/rerank
 
 A field of type None is one of OpenAI's that the server does not support: any value but null is
 rejected by name. A field of type Inert is accepted without effect.
