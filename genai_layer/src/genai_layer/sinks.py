@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from genai_layer.decoding.task import Sink
+from genai_layer.decoding.reads import Sink
 from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.streamers import (

@@ -11,8 +11,8 @@ from genai_layer.abilities import ReportsExecution
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token_inputs
 from genai_layer.decoding.methods import decode
+from genai_layer.decoding.reads import Task
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
-from genai_layer.decoding.task import Task
 from genai_layer.errors import PromptError, PromptTooLong, runtime_failures
 from genai_layer.exclusive import KeepsChat
 from genai_layer.generation_config import UNSET, GenerationConfig

@@ -10,8 +10,8 @@ import pytest
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import decode
+from genai_layer.decoding.reads import Drafter, Sink, Task
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
-from genai_layer.decoding.task import Drafter, Sink, Task
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.sampling.processors import Constraint

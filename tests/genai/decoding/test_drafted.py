@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from genai_layer import RawPerfMetrics
 from genai_layer.decoding.drafters import CandidateCount, DraftModelDrafter, PromptLookup, following
 from genai_layer.decoding.language_model import LanguageModel
-from genai_layer.decoding.task import Drafter
+from genai_layer.decoding.reads import Drafter
 from genai_layer.generation_config import UNSET
 from genai_layer.streamers import StreamingStatus
 from genai_layer.testing.memory_runtime import MemoryRequest, chain

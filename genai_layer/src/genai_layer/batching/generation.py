@@ -12,9 +12,8 @@ from genai_layer.batching.places import Places, SlotRequest
 from genai_layer.batching.request import GenerationStatus, Request, status_of
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import start
-from genai_layer.decoding.reads import Read
+from genai_layer.decoding.reads import Read, Task
 from genai_layer.decoding.stopwatch import TokenTimes
-from genai_layer.decoding.task import Task
 from genai_layer.errors import RuntimeFailure
 from genai_layer.generation_config import UNSET
 from genai_layer.sampling.processors import Logits

@@ -18,8 +18,8 @@ from genai_layer.batching.request import Request
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
+from genai_layer.decoding.reads import Sink
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Sink
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler

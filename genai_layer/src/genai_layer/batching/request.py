@@ -19,8 +19,8 @@ from typing import NoReturn
 from genai_layer.batching.outputs import GenerationOutput, Outputs, joined
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
+from genai_layer.decoding.reads import Drafter, Sink
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Drafter, Sink
 from genai_layer.errors import GenAIUsageError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.named_enum import NamedEnum

@@ -1,9 +1,8 @@
 """Decoding: from a prompt to texts.
 
-task                one prompt, and all that its decoding needs
 language_model      the request that reads tokens and returns logits
 generated_sequence  one text as it grows: tokens, text, the reasons to end
-reads               decoding in steps: tokens to read, for their logits
+reads               one prompt, and its decoding in steps: tokens to read, for their logits
 one_sequence        greedy decoding or sampling of one text; the module to read first
 drafted             one text with candidates for its next tokens, which are verified together
 drafters            the candidates, and their number

@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
-from genai_layer.decoding.reads import Decoding, Read
+from genai_layer.decoding.reads import Decoding, Read, Task
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Task
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.generation_fields import StopCriteria
 from genai_layer.results import GenerationFinishReason

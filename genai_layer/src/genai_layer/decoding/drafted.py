@@ -15,9 +15,8 @@ from collections.abc import Sequence
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
-from genai_layer.decoding.reads import Decoding, Read
+from genai_layer.decoding.reads import Decoding, Drafter, Read, Task
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Drafter, Task
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 

@@ -11,9 +11,8 @@ from genai_layer.decoding.beams import search_beams
 from genai_layer.decoding.drafted import generate_drafted
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo, generate_one
-from genai_layer.decoding.reads import Decoding, Read, complete
+from genai_layer.decoding.reads import Decoding, Read, Task, complete
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Task
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
-from genai_layer.decoding.reads import Decoding, Read
+from genai_layer.decoding.reads import Decoding, Read, Task
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Task
 from genai_layer.sampling.processors import TokenHistory
 
 

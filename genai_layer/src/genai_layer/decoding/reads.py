@@ -1,16 +1,93 @@
 """Decoding in steps: a method yields the tokens to read, and receives their logits.
 
-One method thus serves callers that run it alone and callers that run several in turn.
+One method thus serves callers that run it alone and callers that run several in turn. A task is one
+prompt, and all that its decoding needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.drafters import CandidateCount
+from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel, Rows
-from genai_layer.sampling.processors import Logits
+from genai_layer.decoding.stopwatch import TokenTimes
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.sampling.processors import Constraint, Logits
+from genai_layer.sampling.sampler import Sampler
+from genai_layer.streamers import StreamingStatus
+
+
+class Drafter(Protocol):
+    """Source of candidates for one text."""
+
+    count: CandidateCount
+
+    def begin(self) -> None:
+        """Forget the last text."""
+        ...
+
+    def draft(self, tokens: Sequence[int], most: int) -> list[int]:
+        """Return at most ``most`` tokens that may follow the prompt and the text so far."""
+        ...
+
+    def finish(self) -> None:
+        """Complete the measurements."""
+        ...
+
+
+class Sink(Protocol):
+    """Receiver of a generation's tokens and text."""
+
+    def write(self, token: int, text: str) -> StreamingStatus:
+        """Receive a token, and text that certainly belongs to the result."""
+        ...
+
+    def end(self, text: str) -> None:
+        """Receive the remaining text; the generation has ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One prompt to continue."""
+
+    prompt: list[int]
+    """Ids; at least one."""
+    config: GenerationConfig
+    """Validated parameters."""
+    limits: Limits
+    model: LanguageModel
+    decode: Callable[[list[int]], str]
+    """Returns the text of ids, without special tokens."""
+    sink: Sink
+    """Receives the text of a single sequence as it grows."""
+    raw: RawPerfMetrics
+    times: TokenTimes
+    constraint: Constraint | None = None
+    """Limits the tokens of a text."""
+    drafter: Drafter | None = None
+    """Source of candidates for the tokens of a single sequence."""
+    texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
+    """Texts in progress, for callers that read them between steps."""
+
+    def new_sequence(self) -> GeneratedSequence:
+        """Return an empty text."""
+        sequence = GeneratedSequence(self.config, self.limits, self.decode)
+        self.texts.append(sequence)
+        return sequence
+
+    def new_sampler(self) -> Sampler:
+        """Return a sampler of the text's first token."""
+        return Sampler(self.config, self.constraint)
+
+    def finish(self, sequences: list[GeneratedSequence]) -> None:
+        """Note the durations of all inferences and of decoding the texts."""
+        self.model.finish()
+        self.raw.detokenization_durations.append(sum(one.decoded for one in sequences))
 
 
 @dataclass(frozen=True, slots=True)

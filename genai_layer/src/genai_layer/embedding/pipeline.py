@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genai_layer.embedding.text_model import EmbedCall, TextModel, texts_of
-from genai_layer.embedding.visual_model import LANGUAGE_MODEL, VisualModel
+from genai_layer.embedding.models import LANGUAGE_MODEL, EmbedCall, TextModel, VisualModel, texts_of
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.files import is_file
 from genai_layer.runtime import Core

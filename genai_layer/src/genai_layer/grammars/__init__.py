@@ -1,6 +1,6 @@
 """Grammars of structured output: translation, compilation, and the masks of a generation.
 
 ``structural_tag`` translates the JSON form of a configuration to ``expressions``, with the help of
-``regex``, ``ebnf``, ``json_schema`` and ``qwen_xml``. ``compiler``, the module to read first,
+``regex``, ``ebnf`` and ``json_schema``. ``compiler``, the module to read first,
 writes these for llguidance, and joins the steps; ``constraint`` masks the logits.
 """

@@ -1,4 +1,7 @@
-"""JSON schemas with xgrammar's meaning, in llguidance's dialect.
+"""JSON schemas with xgrammar's meaning, in llguidance's dialect; a call's parameters from a schema.
+
+Qwen's models write the parameters of a function call as ``<parameter=name>value</parameter>``:
+texts stand as they are, other values as JSON.
 
 Source: docs/reference/genai.md#structured-output.
 """
@@ -9,6 +12,17 @@ import json
 from typing import Any, cast
 
 from genai_layer.errors import ConfigError
+from genai_layer.grammars.expressions import (
+    CharacterClass,
+    Choice,
+    Expression,
+    Json,
+    Literal,
+    Repeat,
+    Sequence,
+    TextUntil,
+)
+from genai_layer.grammars.regex import parse_regex
 
 _OPTIONS = {"whitespace_pattern": r"[ \n\t]+", "coerce_one_of": True}
 """llguidance's options: spaces between tokens as in xgrammar, oneOf as anyOf."""
@@ -73,3 +87,89 @@ def unanchored(pattern: str) -> str:
     escapes = len(pattern[:-1]) - len(pattern[:-1].rstrip("\\"))
     end = -1 if pattern.endswith("$") and escapes % 2 == 0 else None
     return pattern[pattern.startswith("^") : end]
+
+
+_END = "</parameter>"
+_SPACE = Repeat(CharacterClass(((0x20, 0x20), (0x09, 0x0A))), 0, None)
+_LINE = CharacterClass(tuple((ord(c), ord(c)) for c in "<>&\r\n"), negated=True)
+"""A character of a text with a limited length."""
+_NOTES = {"title", "description", "default", "examples", "type", "properties", "required"}
+_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "an integer"}
+_ROOT = _NOTES | {"$defs", "definitions", "$schema", "additionalProperties"}
+
+
+def parameters(schema: Any) -> Expression:
+    """Return the expression of the parameters, which follow each other in the schema's order.
+
+    Raises:
+        ConfigError: the schema is not that of an object, or has a keyword that is not supported.
+    """
+    if not isinstance(schema, dict) or cast(dict[str, Any], schema).get("type") != "object":
+        raise ConfigError("QwenXMLParametersFormat: the schema needs the type object; set it")
+    root = cast(dict[str, Any], schema)
+    _reject(root, _ROOT)
+    if root.get("additionalProperties"):
+        raise ConfigError(
+            "QwenXMLParametersFormat: additionalProperties are not supported; list properties"
+        )
+    required = _field(root, "required", list)
+    parts: list[Expression] = []
+    for name, value in _field(root, "properties", dict).items():
+        parameter = Sequence((_SPACE, Literal(f"<parameter={name}>"), _value(value, root)))
+        parts.append(parameter if name in required else Repeat(parameter, 0, 1))
+    return Sequence(tuple(parts))
+
+
+def _value(schema: Any, root: dict[str, Any]) -> Expression:
+    """Return the expression of a value and the end of its parameter."""
+    named = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    if "$ref" in named:
+        named = _definition(named["$ref"], root)
+    if "anyOf" in named:
+        return Choice(tuple(_value(option, root) for option in _field(named, "anyOf", list)))
+    if named.get("type") == "string" and not {"enum", "const"} & named.keys():
+        return _text(named)
+    if isinstance(schema, dict):
+        definitions = {name: root[name] for name in ("$defs", "definitions") if name in root}
+        schema = {**named, **definitions}
+    return Sequence((_SPACE, Json(guided_schema(schema)), _SPACE, Literal(_END)))
+
+
+def _text(schema: dict[str, Any]) -> Expression:
+    _reject(schema, _NOTES | {"pattern", "minLength", "maxLength"})
+    if "pattern" in schema:
+        value = parse_regex(_field(schema, "pattern", str))
+    elif {"minLength", "maxLength"} & schema.keys():
+        most = _field(schema, "maxLength", int) if "maxLength" in schema else None
+        value = Repeat(_LINE, _field(schema, "minLength", int), most)
+    else:
+        return TextUntil((_END,))
+    return Sequence((_SPACE, value, _SPACE, Literal(_END)))
+
+
+def _field(schema: dict[str, Any], name: str, kind: type) -> Any:
+    """Return the value of a keyword; an empty one, or 0, if the keyword is missing.
+
+    Raises:
+        ConfigError: the value is not of the kind.
+    """
+    value = schema.get(name, kind())
+    if type(value) is not kind:
+        raise ConfigError(f"QwenXMLParametersFormat: {name} = {value!r}: must be {_TYPES[kind]}")
+    return value
+
+
+def _definition(reference: Any, root: dict[str, Any]) -> dict[str, Any]:
+    """Return the definition that a reference names, e.g. ``#/$defs/Status``."""
+    _, _, path = str(reference).partition("#/")
+    found: Any = root
+    for name in path.split("/"):
+        found = cast(dict[str, Any], found).get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        raise ConfigError(f"QwenXMLParametersFormat: {reference} is not in the schema; define it")
+    return cast(dict[str, Any], found)
+
+
+def _reject(schema: dict[str, Any], known: set[str]) -> None:
+    for name in schema.keys() - known:
+        raise ConfigError(f"QwenXMLParametersFormat: {name} is not supported; remove it")

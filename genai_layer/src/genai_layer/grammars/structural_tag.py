@@ -24,8 +24,7 @@ from genai_layer.grammars.expressions import (
     either,
     renamed,
 )
-from genai_layer.grammars.json_schema import checked_schema, guided_schema
-from genai_layer.grammars.qwen_xml import parameters
+from genai_layer.grammars.json_schema import checked_schema, guided_schema, parameters
 from genai_layer.grammars.regex import parse_regex
 from genai_layer.structured.formats import Format
 

@@ -27,7 +27,7 @@ from genai_layer.serve.engine.activity import Activity, Commons
 from genai_layer.serve.metrics import Metrics
 from genai_layer.serve.models.opening import ShowsLoading, open_model, show_nothing
 from genai_layer.serve.models.registry import ModelRegistry
-from genai_layer.serve.settings import Settings
+from genai_layer.serve.models.spec import Settings
 
 _CLOSING = 2
 """Seconds in which responses reach their clients after the last request has ended."""

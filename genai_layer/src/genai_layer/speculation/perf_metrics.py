@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from genai_layer.decoding.drafters import DraftModelDrafter
-from genai_layer.decoding.task import Drafter
+from genai_layer.decoding.reads import Drafter
 from genai_layer.perf_metrics import MeanStdPair, PerfMetrics, RawPerfMetrics
 
 

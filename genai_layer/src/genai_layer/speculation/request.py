@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from genai_layer.decoding.drafters import CandidateCount, DraftModelDrafter, PromptLookup
 from genai_layer.decoding.language_model import LanguageModel
-from genai_layer.decoding.task import Drafter
+from genai_layer.decoding.reads import Drafter
 from genai_layer.errors import PropertyError
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.npu import OnFull, StaticLengths

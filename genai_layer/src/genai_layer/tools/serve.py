@@ -34,8 +34,7 @@ import click
 from genai_layer import GenAIError, PropertyError
 from genai_layer.serve.engine.contract import Kind
 from genai_layer.serve.limits import Limits
-from genai_layer.serve.models.spec import ModelSpec
-from genai_layer.serve.settings import Settings
+from genai_layer.serve.models.spec import ModelSpec, Settings
 from genai_layer.tools.pipeline_options import folders, loading, properties_of, property_option
 from genai_layer.tools.terminal import Command, run, set_up_log
 

@@ -2,8 +2,7 @@
 
     features            audio to a spectrogram
     generation_config   parameters: language, task, timestamps
-    timestamps          timestamp tokens: constraints on logits, and segments of a text
-    decoder             one window of audio to tokens
+    decoder             one window of audio to tokens; timestamp tokens, segments of a text
     words               words with their times, from scores of attention
     transcription       all windows of an audio in order
     models              files of a model folder; compiled encoder and decoder

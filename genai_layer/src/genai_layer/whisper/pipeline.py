@@ -22,12 +22,11 @@ from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, make_sink
 from genai_layer.tokenizer import Tokenizer
-from genai_layer.whisper.decoder import TokenText
+from genai_layer.whisper.decoder import Segment, TokenText
 from genai_layer.whisper.features import Audio
 from genai_layer.whisper.generation_config import WhisperGenerationConfig, check_kind
 from genai_layer.whisper.models import WhisperFolder, WhisperModels
 from genai_layer.whisper.results import Recorder, WhisperDecodedResultChunk, WhisperDecodedResults
-from genai_layer.whisper.timestamps import Segment
 from genai_layer.whisper.transcription import Transcription
 
 RawSpeech = Sequence[float] | npt.NDArray[np.floating[Any]]

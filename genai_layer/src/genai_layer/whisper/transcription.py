@@ -11,12 +11,11 @@ from collections.abc import Callable
 from genai_layer.errors import PromptError
 from genai_layer.runtime import Array
 from genai_layer.streamers import StreamingStatus
-from genai_layer.whisper.decoder import Decoder, TokenText
+from genai_layer.whisper.decoder import Decoder, Segment, TokenText, cut_segments
 from genai_layer.whisper.features import Audio, window
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
 from genai_layer.whisper.models import WhisperModels
 from genai_layer.whisper.results import Recorder, WhisperWordTiming
-from genai_layer.whisper.timestamps import Segment, cut_segments
 from genai_layer.whisper.words import split_words, timed_words
 
 _FRAMES_OF_A_STATE = 2

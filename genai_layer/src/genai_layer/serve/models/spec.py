@@ -1,13 +1,14 @@
-"""A model as the command line names it."""
+"""A model as the command line names it, and the settings of a server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from genai_layer.serve.engine.contract import Kind
+from genai_layer.serve.limits import Limits
 
 _WEIGHTS = ("*.bin", "*.safetensors", "*.blob")
 """Files of a model folder that hold weights."""
@@ -42,3 +43,23 @@ class ModelSpec:
             if not path.name.startswith("openvino_tokenizer")
             and not path.name.startswith("openvino_detokenizer")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a server, as the command line has them."""
+
+    models: Sequence[ModelSpec]
+    """Models of different names; the first one is loaded at the start."""
+    limits: Limits
+    max_bytes: int | None = None
+    """Upper bound of the weights of loaded models; None for no bound."""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    """Port; 0 for a free one."""
+    api_key: str | None = None
+    """Key that requests must have; None for none."""
+    cors_origins: Sequence[str] = ()
+    """Origins whose pages may send requests."""
+    grace: float = 30.0
+    """Seconds that requests in progress have at the shutdown."""

@@ -8,9 +8,8 @@ models             /v1/models
 
 schemas            bodies of requests and replies
 tools              calls of functions
-messages           messages as chat templates read them
 formats            grammar of a requested format
-turn               a model's turn in a chat: the prompt, and the form of the answer
+turn               a model's turn in a chat: messages, the prompt, the form of the answer
 sampling           parameters of a generation
 answers            answers as they grow, from generations that run side by side
 output             items of a response

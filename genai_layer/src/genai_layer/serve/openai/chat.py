@@ -18,7 +18,6 @@ from genai_layer.serve.openai.answers import Answer, Answers, ScoredToken, Step,
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.log_probabilities import token_logprobs
-from genai_layer.serve.openai.messages import chat_messages
 from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.chat import (
     AnswerDelta,
@@ -36,7 +35,7 @@ from genai_layer.serve.openai.schemas.tools import CalledFunction, NamedTool, To
 from genai_layer.serve.openai.streams import DONE, EventStream, error_event, event
 from genai_layer.serve.openai.tools.calls import Call
 from genai_layer.serve.openai.tools.offer import Offer, make_offer
-from genai_layer.serve.openai.turn import prepare_turn
+from genai_layer.serve.openai.turn import chat_messages, prepare_turn
 
 
 def chat_router(models: ModelRegistry, limits: Limits) -> APIRouter:

@@ -18,7 +18,6 @@ from genai_layer.serve.openai.answers import Answers, Step, start_choices
 from genai_layer.serve.openai.counts import new_id, now, response_usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.log_probabilities import token_logprobs
-from genai_layer.serve.openai.messages import response_messages
 from genai_layer.serve.openai.output import Output
 from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.errors import replies
@@ -34,7 +33,7 @@ from genai_layer.serve.openai.schemas.responses import (
 from genai_layer.serve.openai.schemas.tokens import TokenLogprob
 from genai_layer.serve.openai.streams import EventStream, event, reported
 from genai_layer.serve.openai.tools.offer import make_offer
-from genai_layer.serve.openai.turn import prepare_turn
+from genai_layer.serve.openai.turn import prepare_turn, response_messages
 
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
 

@@ -1,38 +1,109 @@
-"""Embedding models of the family Qwen3-VL, which read texts, images and videos."""
+"""Models of ``EmbeddingPipeline``: of texts alone, and Qwen3-VL, which reads images and videos.
+
+The former are over ``TextEmbeddingPipeline``. Both have the arguments of
+``EmbeddingPipeline.embed``.
+
+Source: openvino_genai.EmbeddingPipeline.embed, docs/reference/genai.md#embeddings-of-images.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from genai_layer.embedding.encoder import EncodedGroup, GroupEncoder, PositionTable
 from genai_layer.embedding.folder import Folder, frames_to_take, seconds_of
 from genai_layer.embedding.prompts import EmbeddingPrompts, Visual
-from genai_layer.embedding.text_model import EmbedCall
-from genai_layer.errors import ConfigError, runtime_failures
+from genai_layer.errors import ConfigError, PromptError, runtime_failures
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.npu import StaticLengths
 from genai_layer.properties import read_properties
 from genai_layer.runtime import AnyModel, Array, Core
 from genai_layer.runtimes import load_core
 from genai_layer.texts.config import EmbeddingConfig, PoolingType, settle
-from genai_layer.texts.embedding import normalized, pool
+from genai_layer.texts.embedding import TextEmbeddingPipeline, normalized, pool
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
 from genai_layer.vision.model_source import ModelsInFolder, split_properties
 from genai_layer.vision.prompt_embedder import pad_ids
 from genai_layer.vision.prompt_tags import IMAGE, VIDEO
 from genai_layer.vision.shaped_model import ShapedModel, TextEmbeddings
 from genai_layer.vision.visuals import (
+    ImageLike,
     Video,
+    VideoLike,
     VideoMetadata,
     all_frames,
     chosen_frames,
     read_images,
     read_metadata,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedCall:
+    """Arguments of one call."""
+
+    texts: list[str]
+    images: Sequence[ImageLike]
+    videos: Sequence[VideoLike]
+    metadata: Sequence[VideoMetadata]
+    """Facts about all videos, or empty."""
+    prompt: str | None
+    """Instruction for the model."""
+
+
+def texts_of(given: object) -> list[str]:
+    """Return the texts of a call.
+
+    Raises:
+        PromptError: the argument is neither a text nor a list of texts.
+    """
+    texts = [given] if isinstance(given, str) else given
+    if isinstance(texts, list | tuple):
+        items = cast("Sequence[object]", texts)
+        found = [item for item in items if isinstance(item, str)]
+        if len(found) == len(items):
+            return found
+    raise PromptError(f"text = {given!r}: pass a text or a list of texts")
+
+
+class TextModel:
+    """Model of texts; arguments and errors as for ``EmbeddingPipeline``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        device: str,
+        config: EmbeddingConfig | None,
+        core: Core | None,
+        properties: Mapping[str, Any],
+    ) -> None:
+        self._pipeline = TextEmbeddingPipeline(folder, device, config, core=core, **properties)
+
+    def embed(self, call: EmbedCall) -> Array:
+        """Return embeddings f32 [texts, width].
+
+        Raises:
+            PromptError: there are images or videos, or a text has no tokens.
+            RuntimeFailure: the runtime failed.
+        """
+        if len(call.images) or len(call.videos) or len(call.metadata):
+            raise PromptError(
+                "This model does not support image/video input; pass texts only, or export a model "
+                "of the family qwen3_vl"
+            )
+        if not call.texts:
+            return np.zeros((0, 0), np.float32)
+        if call.prompt is None:
+            vectors = self._pipeline.embed_documents(call.texts)
+        else:
+            vectors = self._pipeline.embed(call.texts, call.prompt)
+        return np.array(vectors, np.float32)
+
 
 _STATES = "logits"
 """Name of the hidden states, which such a model has in place of logits."""
