@@ -13,14 +13,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from driver_layer.abi.elf import (
-    RELA,
-    SYM,
-    USER_FLAGS,
-    VPU_RT_SYMTAB,
-    SectionFlag,
-    SectionType,
-)
+from driver_layer.abi import elf
+from driver_layer.abi.elf import SectionFlag, SectionType
 from driver_layer.abi.layout import filled
 from driver_layer.abi.platforms import CMX_METADATA_ADDRESS, CMX_WORKSPACE_ADDRESS, Platform
 from driver_layer.abi.tasks import HOST_PARSED_INFERENCE, MAPPED_INFERENCE
@@ -248,15 +242,15 @@ class HostParsedInference:
 
     def _relocate(self, placement: Placement) -> None:
         """Apply relocations that do not depend on the user's buffers; store the others."""
-        tables = {VPU_RT_SYMTAB: self._runtime_values()}
+        tables = {elf.VPU_RT_SYMTAB: self._runtime_values()}
         for section in self._blob.of_type(SectionType.SHT_RELA):
             target = placement.allocations[section.info]
-            side = section.flags & USER_FLAGS
+            side = section.flags & elf.USER_FLAGS
             if side:
                 pending = user_relocations(self._blob, section, target)
                 self._user.setdefault(side, []).append(pending)
                 continue
-            table = RelocationTable(section.name, section.records(RELA), target.size)
+            table = RelocationTable(section.name, section.records(elf.RELA), target.size)
             if section.link not in tables:
                 symtab = self._blob.sections[section.link]
                 tables[section.link] = self._symbol_values(symtab, placement)
@@ -267,7 +261,7 @@ class HostParsedInference:
                 raise RelocError(
                     f"symbol {table.symbols[index]} has no address",
                     section.name,
-                    index * RELA.itemsize,
+                    index * elf.RELA.itemsize,
                 )
             apply(table, target.data, addresses, sizes)
             target.changed()
@@ -279,7 +273,7 @@ class HostParsedInference:
 
     def _symbol_values(self, symtab: Section, placement: Placement) -> tuple[Words, Words]:
         """Return addresses and sizes of a table's symbols."""
-        records = symtab.records(SYM)
+        records = symtab.records(elf.SYM)
         bases = np.full(len(self._blob.sections) + 1, _UNPLACED, np.uint64)
         for index, allocation in placement.allocations.items():
             bases[index] = allocation.address

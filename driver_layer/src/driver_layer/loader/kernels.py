@@ -13,31 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from driver_layer.abi import tasks
+from driver_layer.abi import shave, tasks
 from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType
 from driver_layer.abi.layout import Record, RecordArray
 from driver_layer.abi.platforms import CMX_WORKSPACE_OFFSET, TILE_OFFSET_MASK, Platform, tile_base
-from driver_layer.abi.shave import (
-    FORMS,
-    GRID_DIMS,
-    INSTRUCTION,
-    KERNEL_ARGS,
-    MAX_ELEMENTS,
-    MAX_INSTRUCTIONS,
-    MAX_WINDOWS,
-    OPERANDS,
-    REDUCTIONS,
-    REGISTERS,
-    WINDOW,
-    WRITES_REGISTER,
-    Access,
-    Form,
-    Instruction,
-    Op,
-    ProgramError,
-    decode,
-    encode,
-)
+from driver_layer.abi.shave import Access, Form, Instruction, Op, ProgramError, decode, encode
 from driver_layer.errors import DeviceFault, KernelError
 from driver_layer.npu.memory import AddressSpace, Bytes
 
@@ -68,8 +48,8 @@ def verify_program(code: bytes) -> list[Instruction]:
     Raises:
         KernelError: the program breaks a rule; the offset is that of the instruction.
     """
-    size = INSTRUCTION.itemsize
-    if not 0 < len(code) <= MAX_INSTRUCTIONS * size:
+    size = shave.INSTRUCTION.itemsize
+    if not 0 < len(code) <= shave.MAX_INSTRUCTIONS * size:
         raise KernelError(f"a program of {len(code)} bytes is empty or too long", "shave.text", 0)
     try:
         program = decode(code)
@@ -87,21 +67,21 @@ def verify_program(code: bytes) -> list[Instruction]:
 
 def _problem(instruction: Instruction, written: set[int], last: bool) -> str | None:
     """Return the problem of an instruction, if any, and record the register that it writes."""
-    form = FORMS[instruction.op]
-    used = {"imm" if kind in ("float", "int") else kind for kind in OPERANDS[form]}
+    form = shave.FORMS[instruction.op]
+    used = {"imm" if kind in ("float", "int") else kind for kind in shave.OPERANDS[form]}
     if (instruction.op is Op.END) != last:
         return "END must be the last instruction, and only the last"
     stray = [field for field in _FIELDS if field not in used and getattr(instruction, field)]
     if stray:
         return f"unused field {stray[0]} is not zero"
-    if instruction.window >= MAX_WINDOWS:
+    if instruction.window >= shave.MAX_WINDOWS:
         return f"window {instruction.window} is out of range"
-    if max(instruction.dst, instruction.a, instruction.b, instruction.c) >= REGISTERS:
+    if max(instruction.dst, instruction.a, instruction.b, instruction.c) >= shave.REGISTERS:
         return "only 32 registers exist"
     unset = [register for register in instruction.sources if register not in written]
     if unset:
         return f"register v{unset[0]} is read before it is written"
-    if form in WRITES_REGISTER:
+    if form in shave.WRITES_REGISTER:
         written.add(instruction.dst)
     return None
 
@@ -136,13 +116,16 @@ class ArgumentVerifier:
         block = (number, tile, args)
         if block in self._blocks:
             return
-        head = np.frombuffer(args, KERNEL_ARGS, 1)[0]
+        head = np.frombuffer(args, shave.KERNEL_ARGS, 1)[0]
         count, grid = int(head["window_count"]), tuple(head["grid"].tolist())
-        if count > MAX_WINDOWS or KERNEL_ARGS.itemsize + count * WINDOW.itemsize > len(args):
+        if (
+            count > shave.MAX_WINDOWS
+            or shave.KERNEL_ARGS.itemsize + count * shave.WINDOW.itemsize > len(args)
+        ):
             raise _error(f"{count} windows do not fit into {len(args)} bytes")
-        if len(grid) != GRID_DIMS or not all(grid):
+        if len(grid) != shave.GRID_DIMS or not all(grid):
             raise _error(f"invalid grid {grid}")
-        records = np.frombuffer(args, WINDOW, count, KERNEL_ARGS.itemsize).tolist()
+        records = np.frombuffer(args, shave.WINDOW, count, shave.KERNEL_ARGS.itemsize).tolist()
         shapes = tuple(self._window(record, grid, tile) for record in records)
         accesses = tuple(int(record[5]) for record in records)
         key = (number, shapes, accesses)
@@ -160,7 +143,7 @@ class ArgumentVerifier:
         if not 0 < access <= Access.READ | Access.WRITE:
             raise _error(f"a window has invalid access {access}")
         points = grid[0] * grid[1] * grid[2] * cols
-        if not 0 < points <= MAX_ELEMENTS:
+        if not 0 < points <= shave.MAX_ELEMENTS:
             raise _error(f"{cols} columns over a grid of {grid}: no elements, or too many")
         dims, strides = (*grid, cols), (*(int(step) for step in steps), col_stride)
         reach = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
@@ -213,7 +196,7 @@ def _result(
         raise _error(f"instruction {index}: the operands {sources} do not broadcast")
     if i.op is Op.ROT and i.imm >= shape[-1]:
         raise _error(f"instruction {index}: rotates {shape[-1]} columns by {i.imm}")
-    return (*shape[:-1], 1) if i.op in REDUCTIONS else shape
+    return (*shape[:-1], 1) if i.op in shave.REDUCTIONS else shape
 
 
 def _joined(shapes: Sequence[Shape]) -> Shape | None:
@@ -248,7 +231,7 @@ def verify_kernels(memory: AddressSpace, root: RecordArray, platform: Platform) 
                 index, size = int(one["range_index"]), int(one["args_size"])
                 if index >= len(programs):
                     raise _error(f"no kernel range {index} of {len(programs)} on tile {tile}")
-                if not KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
+                if not shave.KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
                     raise _error(f"an argument block has an invalid size of {size} bytes")
                 args = _fixed(memory, int(one["kernel_args"]), size).tobytes()
                 verifier.verify(*programs[index], args, tile)
@@ -256,7 +239,7 @@ def verify_kernels(memory: AddressSpace, root: RecordArray, platform: Platform) 
         raise _error(f"an address is outside the blob's memory: {fault}") from None
 
 
-_MAX_ARGS = KERNEL_ARGS.itemsize + MAX_WINDOWS * WINDOW.itemsize
+_MAX_ARGS = shave.KERNEL_ARGS.itemsize + shave.MAX_WINDOWS * shave.WINDOW.itemsize
 
 
 def _list(memory: AddressSpace, reference: Any, kind: Record) -> RecordArray:
@@ -279,7 +262,7 @@ def _program(
     memory: AddressSpace, kernel_range: Any, known: dict[bytes, tuple[int, list[Instruction]]]
 ) -> tuple[int, list[Instruction]]:
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
-    if size > MAX_INSTRUCTIONS * INSTRUCTION.itemsize:
+    if size > shave.MAX_INSTRUCTIONS * shave.INSTRUCTION.itemsize:
         raise KernelError(f"a program of {size} bytes is too long", "shave.text", 0)
     code = _fixed(memory, address, size).tobytes()
     if code not in known:

@@ -19,21 +19,8 @@ from elftools.common.exceptions import ELFError
 from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
-from driver_layer.abi.elf import (
-    DMA_SYMBOL,
-    EHDR,
-    ET_REL,
-    IDENT,
-    REFUSED_SECTION_TYPES,
-    RELA,
-    SHDR,
-    SHT_HIUSER,
-    SHT_LOUSER,
-    SYM,
-    VPU_RT_SYMTAB,
-    SectionFlag,
-    SectionType,
-)
+from driver_layer.abi import elf
+from driver_layer.abi.elf import SectionFlag, SectionType
 from driver_layer.abi.layout import Record, RecordArray, field_offset, read_text
 from driver_layer.errors import HeaderError, SectionError
 
@@ -53,9 +40,9 @@ _WITHOUT_DATA = frozenset(
 """Section types without bytes in the file, whatever their size."""
 
 _RECORDS: dict[int, Record] = {
-    SectionType.SHT_SYMTAB: SYM,
-    SectionType.SHT_RELA: RELA,
-    SectionType.VPU_SHT_DMA_SYMBOLS: DMA_SYMBOL,
+    SectionType.SHT_SYMTAB: elf.SYM,
+    SectionType.SHT_RELA: elf.RELA,
+    SectionType.VPU_SHT_DMA_SYMBOLS: elf.DMA_SYMBOL,
 }
 _MAX_SECTIONS = 1 << 16
 
@@ -119,54 +106,58 @@ def read_blob(data: Buffer) -> Blob:
 
 def _check_header(view: memoryview) -> None:
     """Check the fields that pyelftools trusts, and the rules of this ELF dialect."""
-    if len(view) < EHDR.itemsize:
+    if len(view) < elf.EHDR.itemsize:
         raise HeaderError(f"{len(view)} bytes are too few for an ELF header", offset=0)
-    header = np.frombuffer(view, EHDR, 1)[0]
+    header = np.frombuffer(view, elf.EHDR, 1)[0]
     ident = header["e_ident"].tobytes()
-    if ident[:6] != IDENT[:6]:
+    if ident[:6] != elf.IDENT[:6]:
         raise HeaderError("not a 64-bit little-endian ELF file", offset=0)
     table, count = int(header["e_shoff"]), int(header["e_shnum"])
     names = int(header["e_shstrndx"])
-    end = table + count * SHDR.itemsize
+    end = table + count * elf.SHDR.itemsize
     problems = (
-        (header["e_type"] != ET_REL, "e_type", "not a relocatable file"),
-        (header["e_shentsize"] != SHDR.itemsize, "e_shentsize", "section headers are not 64 bytes"),
+        (header["e_type"] != elf.ET_REL, "e_type", "not a relocatable file"),
+        (
+            header["e_shentsize"] != elf.SHDR.itemsize,
+            "e_shentsize",
+            "section headers are not 64 bytes",
+        ),
         (header["e_phnum"] != 0, "e_phnum", "a blob has no program headers"),
         (not 0 < count < _MAX_SECTIONS, "e_shnum", f"{count} is not a valid number of sections"),
-        (table < EHDR.itemsize, "e_shoff", "the section headers overlap the ELF header"),
+        (table < elf.EHDR.itemsize, "e_shoff", "the section headers overlap the ELF header"),
         (end > len(view), "e_shoff", f"the section headers end at {end}, past {len(view)}"),
         (not 0 < names < count, "e_shstrndx", f"the name table has index {names} of {count}"),
     )
     for wrong, field, message in problems:
         if wrong:
-            raise HeaderError(message, offset=field_offset(EHDR, field))
-    string_table = np.frombuffer(view, SHDR, count, table)[names]
+            raise HeaderError(message, offset=field_offset(elf.EHDR, field))
+    string_table = np.frombuffer(view, elf.SHDR, count, table)[names]
     offset, size = int(string_table["sh_offset"]), int(string_table["sh_size"])
     if offset + size > len(view) or not size or view[offset + size - 1]:
         raise HeaderError(
             f"the name table at {offset}, {size} bytes, is outside the file or not terminated",
-            offset=table + names * SHDR.itemsize,
+            offset=table + names * elf.SHDR.itemsize,
         )
-    name_offsets = np.frombuffer(view, SHDR, count, table)["sh_name"]
+    name_offsets = np.frombuffer(view, elf.SHDR, count, table)["sh_name"]
     if int(name_offsets.max()) >= size:
         index = int(name_offsets.argmax())
         raise HeaderError(
             f"the name of section {index} is outside the name table",
-            offset=table + index * SHDR.itemsize,
+            offset=table + index * elf.SHDR.itemsize,
         )
 
 
 def _headers(view: memoryview) -> Iterator[tuple[str, dict[str, int]]]:
     """Iterate over the names and headers of all sections."""
-    raw = np.frombuffer(view, EHDR, 1)[0]
+    raw = np.frombuffer(view, elf.EHDR, 1)[0]
     table, count = int(raw["e_shoff"]), int(raw["e_shnum"])
     try:
         # pyelftools checks only that the file is ELF: it would build one parser object for each of
         # hundreds of section headers, which numpy reads as a table.
-        ELFFile(io.BytesIO(view[: table + count * SHDR.itemsize]))
+        ELFFile(io.BytesIO(view[: table + count * elf.SHDR.itemsize]))
     except (ELFError, ConstructError) as error:
         raise HeaderError(f"pyelftools cannot read the header: {error}") from error
-    rows = np.frombuffer(view, SHDR, count, table)
+    rows = np.frombuffer(view, elf.SHDR, count, table)
     fields, values = rows.dtype.names or (), rows.tolist()
     headers: list[dict[str, int]] = [dict(zip(fields, row, strict=True)) for row in values]
     names = headers[int(raw["e_shstrndx"])]
@@ -199,10 +190,10 @@ def _section(index: int, name: str, header: dict[str, int], view: memoryview) ->
 
 
 def _check_section(section: Section, entry_size: int) -> None:
-    if section.type in REFUSED_SECTION_TYPES:
+    if section.type in elf.REFUSED_SECTION_TYPES:
         raise SectionError(f"type {section.type} is not allowed in a blob", section.name, 0)
     if section.type not in _KNOWN_TYPES:
-        if not SHT_LOUSER <= section.type <= SHT_HIUSER:
+        if not elf.SHT_LOUSER <= section.type <= elf.SHT_HIUSER:
             raise SectionError(f"unknown type {section.type:#x}", section.name, 0)
         _log.warning("section %s has unknown type %#x", section.name, section.type)
     if section.type != SectionType.SHT_NULL and (
@@ -233,7 +224,7 @@ def _check_links(section: Section, sections: list[Section]) -> None:
         what = "symbol table"
         if not 0 < section.info < len(sections):
             raise SectionError(f"target section {section.info} does not exist", section.name, 0)
-        if section.link == VPU_RT_SYMTAB:
+        if section.link == elf.VPU_RT_SYMTAB:
             return
     else:
         return

@@ -10,19 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from driver_layer.abi import notes
-from driver_layer.abi.elf import (
-    DMA_SYMBOL,
-    RELA,
-    SHN_LORESERVE,
-    SYM,
-    USER_FLAGS,
-    VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR,
-    VPU_RT_SYMTAB,
-    SectionFlag,
-    SectionType,
-    SymbolType,
-)
+from driver_layer.abi import elf, notes
+from driver_layer.abi.elf import SectionFlag, SectionType, SymbolType
 from driver_layer.abi.platforms import Platform
 from driver_layer.abi.tasks import MAPPED_INFERENCE
 from driver_layer.errors import CompatibilityError, RelocError, SectionError
@@ -98,14 +87,14 @@ def sizes(blob: Blob, _platform: Platform) -> None:
 def symbols(blob: Blob, _platform: Platform) -> None:
     """Check that the section of every symbol exists."""
     for table in blob.of_type(SectionType.SHT_SYMTAB):
-        homes = table.records(SYM)["st_shndx"]
-        bad = (homes >= len(blob.sections)) & (homes < SHN_LORESERVE)
+        homes = table.records(elf.SYM)["st_shndx"]
+        bad = (homes >= len(blob.sections)) & (homes < elf.SHN_LORESERVE)
         if bad.any():
             index = int(bad.argmax())
             raise SectionError(
                 f"symbol {index} is in section {homes[index]}, which does not exist",
                 table.name,
-                index * SYM.itemsize,
+                index * elf.SYM.itemsize,
             )
 
 
@@ -122,7 +111,7 @@ def find_entry(blob: Blob) -> int:
     """
     homes: list[int] = []
     for table in blob.of_type(SectionType.SHT_SYMTAB):
-        records = table.records(SYM)
+        records = table.records(elf.SYM)
         homes += records["st_shndx"][records["st_info"] & 0xF == SymbolType.VPU_STT_ENTRY].tolist()
     if len(homes) != 1 or homes[0] >= len(blob.sections):
         raise SectionError(f"{len(homes)} entry symbols instead of one", "symtab", 0)
@@ -142,7 +131,7 @@ def relocations(blob: Blob, platform: Platform) -> None:
         target = blob.sections[section.info]
         if not needs_memory(target) or target.type != SectionType.SHT_PROGBITS:
             raise RelocError(f"the target {target.name} is not loaded", section.name, 0)
-        if section.link == VPU_RT_SYMTAB:
+        if section.link == elf.VPU_RT_SYMTAB:
             _check_runtime_relocation(section, platform)
             continue
         linked = blob.sections[section.link]
@@ -154,30 +143,32 @@ def relocations(blob: Blob, platform: Platform) -> None:
 
 
 def _check_symbols(section: Section, symbols: Section) -> None:
-    count = symbols.size // SYM.itemsize
-    used = section.records(RELA)["r_info"] >> np.uint64(32)
+    count = symbols.size // elf.SYM.itemsize
+    used = section.records(elf.RELA)["r_info"] >> np.uint64(32)
     bad = (used >= count) | (used == 0)
     if bad.any():
         index = int(bad.argmax())
-        raise RelocError(f"no symbol {used[index]} of {count}", section.name, index * RELA.itemsize)
+        raise RelocError(
+            f"no symbol {used[index]} of {count}", section.name, index * elf.RELA.itemsize
+        )
 
 
 def _check_runtime_relocation(section: Section, platform: Platform) -> None:
     if not platform.runtime_symbols:
         message = f"platform {platform.name} has no symbol table of the runtime"
         raise RelocError(message, section.name, 0)
-    if section.has(SectionFlag.VPU_SHF_JIT | USER_FLAGS):
+    if section.has(SectionFlag.VPU_SHF_JIT | elf.USER_FLAGS):
         message = "relocations for user buffers must not link to the runtime's symbol table"
         raise RelocError(message, section.name, 0)
-    used = section.records(RELA)["r_info"] >> np.uint64(32)
-    bad = used != VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
+    used = section.records(elf.RELA)["r_info"] >> np.uint64(32)
+    bad = used != elf.VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
     if bad.any():
         index = int(bad.argmax())
         raise RelocError(
             f"symbol {used[index]} of the runtime's {platform.runtime_symbols} is not supported; "
-            f"{VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR}, the workspace of CMX, is",
+            f"{elf.VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR}, the workspace of CMX, is",
             section.name,
-            index * RELA.itemsize,
+            index * elf.RELA.itemsize,
         )
 
 
@@ -187,23 +178,23 @@ def _check_dma_symbols(section: Section, symbols: Section, blob: Blob) -> None:
         raise RelocError(message, section.name, 0)
     network = metadata.read_network(blob)
     tensors = network.inputs if section.has(_USER_INPUT) else network.outputs
-    numbers = symbols.records(DMA_SYMBOL)["io_index"]
+    numbers = symbols.records(elf.DMA_SYMBOL)["io_index"]
     bad = numbers >= len(tensors)
     if bad.any():
         index = int(bad.argmax())
         raise SectionError(
             f"DMA symbol {index} is of tensor {numbers[index]} of {len(tensors)}",
             symbols.name,
-            index * DMA_SYMBOL.itemsize,
+            index * elf.DMA_SYMBOL.itemsize,
         )
 
 
 def _check_user_relocation(section: Section, target: Section, blob: Blob) -> None:
     jit = section.has(SectionFlag.VPU_SHF_JIT)
-    side = section.flags & USER_FLAGS
+    side = section.flags & elf.USER_FLAGS
     if jit != bool(side) or (jit and side not in (_USER_INPUT, _USER_OUTPUT)):
         raise RelocError("user relocations need the JIT flag and one side's flag", section.name, 0)
-    if jit and blob.sections[section.link].flags & USER_FLAGS != side:
+    if jit and blob.sections[section.link].flags & elf.USER_FLAGS != side:
         raise RelocError("the symbol table belongs to the other side", section.name, 0)
     if jit and target.has(_VERIFIED_ONCE):
         # Only transfers access user buffers; kernels are verified before their addresses are known.
@@ -218,7 +209,7 @@ def user_tables(blob: Blob, _platform: Platform) -> None:
         name = tables[0].name if tables else side.name or ""
         if len(tables) > 1 or (tensors and not tables):
             raise SectionError(f"{len(tables)} symbol tables for {len(tensors)} tensors", name, 0)
-        found: list[int] = tables[0].records(SYM)["st_size"][1:].tolist() if tables else []
+        found: list[int] = tables[0].records(elf.SYM)["st_size"][1:].tolist() if tables else []
         wanted = [tensor.nbytes for tensor in tensors]
         if found != wanted:
             raise SectionError(f"symbols of {found} bytes for tensors of {wanted}", name, 0)

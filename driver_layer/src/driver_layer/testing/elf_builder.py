@@ -10,24 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from driver_layer.abi import elf, notes
 from driver_layer.abi import metadata as abi
-from driver_layer.abi import notes
 from driver_layer.abi.dtypes import ELEMENT_TYPES
-from driver_layer.abi.elf import (
-    DMA_SYMBOL,
-    EHDR,
-    ET_REL,
-    IDENT,
-    RELA,
-    SHDR,
-    STB_GLOBAL,
-    SYM,
-    VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR,
-    VPU_RT_SYMTAB,
-    SectionFlag,
-    SectionType,
-    SymbolType,
-)
+from driver_layer.abi.elf import SectionFlag, SectionType, SymbolType
 from driver_layer.abi.layout import RecordArray, filled
 from driver_layer.abi.platforms import PLATFORMS
 
@@ -127,7 +113,7 @@ class BlobBuilder:
         """Add a relocation; with ``user`` set, ``symbol`` is the number of an input or output."""
         runtime = symbol == RUNTIME_CMX
         if runtime:
-            symbol = VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
+            symbol = elf.VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
         entry = (offset, kind, symbol, addend)
         key = (target, int(user), ".runtime" if runtime else "")
         self.relocations.setdefault(key, []).append(entry)
@@ -169,7 +155,7 @@ class BlobBuilder:
             (SectionFlag.VPU_SHF_USERINPUT, ""): first_table,
             (SectionFlag.VPU_SHF_USEROUTPUT, ""): first_table + 1,
             (NO_FLAGS, ""): first_table + 2,
-            (NO_FLAGS, ".runtime"): VPU_RT_SYMTAB,
+            (NO_FLAGS, ".runtime"): elf.VPU_RT_SYMTAB,
         }
         for user, symbols in self.dma_symbols.items():
             symtab_of[user, ".dma"] = first_table + len(tables)
@@ -236,15 +222,15 @@ def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
 
 
 def _symtab(name: str, flags: int, rows: Sequence[tuple[int, int, int, int]]) -> RawSection:
-    table = np.zeros(1 + len(rows), SYM)
+    table = np.zeros(1 + len(rows), elf.SYM)
     for number, (kind, section, value, size) in enumerate(rows, 1):
-        table[number] = (0, STB_GLOBAL << 4 | kind, 0, section, value, size)
+        table[number] = (0, elf.STB_GLOBAL << 4 | kind, 0, section, value, size)
     return _table(name, SectionType.SHT_SYMTAB, flags, table, link=2, info=1)
 
 
 def _dma_symbols(user: int, symbols: Sequence[RecordArray]) -> RawSection:
     flags = user | SectionFlag.VPU_SHF_JIT
-    table = np.frombuffer(b"".join(symbol.tobytes() for symbol in symbols), DMA_SYMBOL)
+    table = np.frombuffer(b"".join(symbol.tobytes() for symbol in symbols), elf.DMA_SYMBOL)
     return _table(f"symtab.dma.{user:x}", SectionType.VPU_SHT_DMA_SYMBOLS, flags, table)
 
 
@@ -255,7 +241,7 @@ def _rela(
     symtab: int,
     entries: Sequence[tuple[int, int, int, int]],
 ) -> RawSection:
-    table = np.zeros(len(entries), RELA)
+    table = np.zeros(len(entries), elf.RELA)
     for number, (offset, kind, symbol, addend) in enumerate(entries):
         table[number] = (offset, symbol << 32 | kind, addend)
     flags = user | SectionFlag.SHF_INFO_LINK | (SectionFlag.VPU_SHF_JIT if user else NO_FLAGS)
@@ -273,11 +259,11 @@ def _table(
 def write_elf(sections: Sequence[RawSection]) -> bytes:
     """Return an ELF file of the sections; the second one becomes the table of their names."""
     names = bytearray()
-    headers = np.zeros(len(sections), SHDR)
+    headers = np.zeros(len(sections), elf.SHDR)
     for header, section in zip(headers, sections, strict=True):
         header["sh_name"] = len(names)
         names += section.name.encode() + b"\0"
-    offset = EHDR.itemsize + headers.nbytes
+    offset = elf.EHDR.itemsize + headers.nbytes
     body = bytearray()
     for number, (header, section) in enumerate(zip(headers, sections, strict=True)):
         data = bytes(names) if number == 1 else section.data
@@ -291,12 +277,12 @@ def write_elf(sections: Sequence[RawSection]) -> bytes:
         header["sh_addralign"], header["sh_entsize"] = section.align, section.entsize
         body += data
     ehdr = filled(
-        EHDR,
-        e_ident=np.void(IDENT),
-        e_type=ET_REL,
-        e_shoff=EHDR.itemsize,
-        e_ehsize=EHDR.itemsize,
-        e_shentsize=SHDR.itemsize,
+        elf.EHDR,
+        e_ident=np.void(elf.IDENT),
+        e_type=elf.ET_REL,
+        e_shoff=elf.EHDR.itemsize,
+        e_ehsize=elf.EHDR.itemsize,
+        e_shentsize=elf.SHDR.itemsize,
         e_shnum=len(sections),
         e_shstrndx=1,
     )

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from driver_layer.abi.elf import (
-    DMA_SYMBOL,
-    RELA,
-    SYM,
-    VPU_RT_SYMTAB,
-    SectionFlag,
-    SectionType,
-)
+from driver_layer.abi import elf
+from driver_layer.abi.elf import SectionFlag, SectionType
 from driver_layer.abi.layout import field_offset, read_text
 from driver_layer.abi.platforms import TILE_SELECT_SHIFT
 from driver_layer.abi.tasks import DMA_DESCRIPTOR
@@ -55,7 +49,7 @@ def symbol_names(blob: Blob, table: Section) -> list[str]:
     """Return the names of a table's symbols; a symbol without a name gets that of its section."""
     strings = bytes(blob.sections[table.link].data)
     names: list[str] = []
-    for record in table.records(SYM):
+    for record in table.records(elf.SYM):
         name = read_text(strings[int(record["st_name"]) :])
         home = int(record["st_shndx"])
         if not name and home < len(blob.sections):
@@ -67,20 +61,20 @@ def symbol_names(blob: Blob, table: Section) -> list[str]:
 def relocations(blob: Blob, section: Section) -> Iterator[RelocationText]:
     """Iterate over the entries of a relocation section."""
     target = _targets(blob, section)
-    for entry in section.records(RELA):
+    for entry in section.records(elf.RELA):
         index, kind = int(entry["r_info"]) >> 32, int(entry["r_info"]) & 0xFFFFFFFF
         yield RelocationText(int(entry["r_offset"]), kind, target(index, int(entry["r_addend"])))
 
 
 def _targets(blob: Blob, section: Section) -> Callable[[int, int], Target]:
     """Return a function of symbol index and addend that returns the target of an entry."""
-    if section.link == VPU_RT_SYMTAB:  # all symbols of the runtime are of CMX
+    if section.link == elf.VPU_RT_SYMTAB:  # all symbols of the runtime are of CMX
         home = next(iter(blob.of_type(SectionType.VPU_SHT_CMX_WORKSPACE)), None)
         return lambda _, addend: Target("CMX", home, addend)
     table = blob.sections[section.link]
     if table.type == SectionType.VPU_SHT_DMA_SYMBOLS:
         return _tiles(blob, section, table)
-    names, records = symbol_names(blob, table), table.records(SYM)
+    names, records = symbol_names(blob, table), table.records(elf.SYM)
 
     def symbol(index: int, addend: int) -> Target:
         if index >= len(names):
@@ -94,7 +88,7 @@ def _targets(blob: Blob, section: Section) -> Callable[[int, int], Target]:
 
 def _tiles(blob: Blob, section: Section, table: Section) -> Callable[[int, int], Target]:
     """Return the targets of relocations of DMA descriptors: tiles of users' tensors."""
-    network, symbols = read_network(blob), table.records(DMA_SYMBOL)
+    network, symbols = read_network(blob), table.records(elf.DMA_SYMBOL)
     tensors = network.inputs if section.has(SectionFlag.VPU_SHF_USERINPUT) else network.outputs
 
     def tile(index: int, _: int) -> Target:
