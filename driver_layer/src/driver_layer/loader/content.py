@@ -10,7 +10,7 @@ from driver_layer.abi.elf import SectionType
 from driver_layer.abi.layout import field_offset
 from driver_layer.abi.notes import CONTENT_DIGEST, DIGEST_BYTES, NOTE, NT_CONTENT_DIGEST
 from driver_layer.errors import BlobError
-from driver_layer.loader.read import Blob, Buffer, Section, read_blob
+from driver_layer.loader.read import Buffer, Section, read_blob
 from driver_layer.support.files import content_digest
 
 
@@ -22,7 +22,8 @@ def check_content(data: Buffer) -> int | None:
     """
     view = memoryview(data).toreadonly().cast("B")
     blob = read_blob(view)
-    note = _digest_note(blob)
+    # By its section's name or by its type, as either may be damaged.
+    note = next((section for section in blob.sections if _is_digest(section)), None)
     if note is None:
         return None
     begin = note.offset + field_offset(NOTE, "desc")
@@ -34,11 +35,6 @@ def check_content(data: Buffer) -> int | None:
     if found[:DIGEST_BYTES] != bytes(view[begin:behind]):
         raise BlobError("the content does not match the digest: the blob is damaged")
     return end
-
-
-def _digest_note(blob: Blob) -> Section | None:
-    """Find the note by its section's name or by its type, as either may be damaged."""
-    return next((each for each in blob.sections if _is_digest(each)), None)
 
 
 def _is_digest(section: Section) -> bool:

@@ -98,12 +98,6 @@ class HostParsedInference:
         """True while the inference is in device memory."""
         return self._record is not None
 
-    @property
-    def allocated_bytes(self) -> int:
-        """Device memory of the inference, without memory that it shares with its clones."""
-        record = 0 if self._record is None else self._record.size
-        return record + (self._placement.private_bytes if self._placement else 0)
-
     def footprint(self) -> Footprint:
         """Return all memory that the inference accesses with the bound buffers.
 

@@ -54,11 +54,6 @@ class Placement:
         """Allocations of all sections, shared and private."""
         return {**self.shared.allocations, **self.private}
 
-    @property
-    def private_bytes(self) -> int:
-        """Bytes that are not shared with other clones."""
-        return sum(allocation.size for allocation in self.private.values())
-
     def free(self) -> None:
         """Free all memory that no other clone needs; an interrupted call may be repeated."""
         for allocation in self.private.values():
