@@ -57,11 +57,7 @@ def type_of(variable: Variable) -> str:
 
     An array of a field has this type of items.
     """
-    if variable.type in INTEGERS:
-        return INTEGERS[variable.type]
-    if variable.is_handle or variable.type in POINTERS:
-        return "uintptr_t"
-    return variable.type if variable.type in description().structs else "uint32_t"
+    return variable.type if variable.type in description().structs else variable.c_type("uintptr_t")
 
 
 def _pointers() -> str:

@@ -11,8 +11,6 @@ from importlib.resources import files
 
 from driver_layer.c_abi.description.language import (
     FILES,
-    INTEGERS,
-    POINTERS,
     Function,
     Table,
     Variable,
@@ -68,13 +66,8 @@ def _character(byte: int) -> str:
 
 def c_type(variable: Variable) -> str:
     """Return the C type of a parameter that is passed by value, or of a field."""
-    if variable.type in INTEGERS:
-        return INTEGERS[variable.type]
-    if variable.is_handle or variable.type in POINTERS:
-        return "void *"
-    if variable.type in description().structs:
-        return f"struct {variable.type}"
-    return "uint32_t"
+    is_struct = variable.type in description().structs
+    return f"struct {variable.type}" if is_struct else variable.c_type("void *")
 
 
 def _passed_by_value() -> set[str]:

@@ -82,6 +82,11 @@ class Variable:
         """True if the type is a handle's; the handles of IPC are records."""
         return self.type.endswith("_handle_t") and not self.type.startswith("ze_ipc_")
 
+    def c_type(self, address: str) -> str:
+        """Return C's type, which is no structure; ``address`` is that of handles and pointers."""
+        is_address = self.is_handle or self.type in POINTERS
+        return address if is_address else INTEGERS.get(self.type, "uint32_t")
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
