@@ -21,8 +21,8 @@ from driver_layer.c_abi.parameters import (
 from driver_layer.c_abi.structures import python_name, read_request
 from driver_layer.errors import OutOfMemory, ZeError
 from driver_layer.ze import errors
+from driver_layer.ze.calls import Handle
 from driver_layer.ze.driver import extension_tables
-from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import ze_result_t
 
 LOG = logging.getLogger("driver_layer.c_abi")

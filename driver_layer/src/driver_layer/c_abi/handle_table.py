@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 
 from driver_layer.ze import errors
-from driver_layer.ze.handles import Handle
+from driver_layer.ze.calls import Handle
 from driver_layer.ze.result import ze_result_t
 
 _FIRST = 0x4E50_5500_0000

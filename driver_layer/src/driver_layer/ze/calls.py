@@ -1,4 +1,6 @@
-"""Checks of a call's arguments, derived from the annotations of the function.
+"""Handles, and checks of a call's arguments, derived from the annotations of the function.
+
+Handles name Level Zero's objects, which are alive until they are destroyed.
 
 The functions of the API are decorated with ``checked``. They receive arguments of the annotated
 types only: living handles, descriptors whose fields have their types, numbers and texts.
@@ -28,12 +30,12 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from functools import cache, wraps
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, ClassVar, Never, NoReturn, ParamSpec, SupportsIndex, TypeVar
 
 import numpy as np
 
+from driver_layer.errors import DriverUsageError
 from driver_layer.ze import errors
-from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import ze_result_t
 
 P = ParamSpec("P")
@@ -44,6 +46,26 @@ Check = Callable[[Any, str], None]
 
 _INTEGERS = (int, np.integer)
 _BUFFERS = (bytes, bytearray, memoryview, np.ndarray)
+
+
+class Handle:
+    """Handle of an object; callers hold handles."""
+
+    null: ClassVar = ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_HANDLE
+    """Result code of a call that receives None instead of the handle."""
+
+    def __init__(self) -> None:
+        self.alive = True
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
+        """Reject copies and pickles: a handle names one object of the device.
+
+        Raises:
+            DriverUsageError: always.
+        """
+        raise DriverUsageError(
+            f"{type(self).__name__}: a handle cannot be copied or pickled; create another one"
+        )
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:

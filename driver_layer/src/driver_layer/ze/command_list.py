@@ -12,14 +12,13 @@ from enum import Enum
 from driver_layer.npu.stream import Stream
 from driver_layer.support.outcome import Outcome
 from driver_layer.ze import errors
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.device import QUEUE_GROUPS
 from driver_layer.ze.device_types import ze_command_queue_group_property_flags_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import EventState, ze_event_handle_t
 from driver_layer.ze.graph import GraphExecution
-from driver_layer.ze.handles import Handle
 
 Events = Sequence[ze_event_handle_t]
 

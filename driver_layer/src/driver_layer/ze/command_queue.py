@@ -14,13 +14,12 @@ from driver_layer.support.outcome import Outcome
 from driver_layer.ze import errors
 from driver_layer.ze import queue_types as q
 from driver_layer.ze import types as t
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.command_list import Command, ListState, ze_command_list_handle_t
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.device import QUEUE_GROUPS
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import UINT64_MAX, seconds_of
-from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import ze_result_t
 
 _SYNCHRONOUS = q.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS

@@ -28,10 +28,9 @@ from driver_layer.npu.memory import (
 from driver_layer.npu.shareable import Shareable
 from driver_layer.ze import errors
 from driver_layer.ze import types as t
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
-from driver_layer.ze.handles import Handle
 from driver_layer.ze.idle_timer import scratch_timer
 from driver_layer.ze.result import ze_result_t
 

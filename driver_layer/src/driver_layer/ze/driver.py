@@ -18,8 +18,7 @@ from driver_layer.npu.device import Device
 from driver_layer.npu.memory import AddressSpace
 from driver_layer.ze import device_types as t
 from driver_layer.ze import errors
-from driver_layer.ze.calls import checked
-from driver_layer.ze.handles import Handle
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.result import ze_result_t
 from driver_layer.ze.types import ZE_MAKE_VERSION
 

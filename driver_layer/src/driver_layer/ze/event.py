@@ -20,10 +20,9 @@ from weakref import WeakValueDictionary
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.doorbell import Doorbell
 from driver_layer.ze import errors
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import ze_result_t
 
 UINT64_MAX = (1 << 64) - 1

@@ -18,9 +18,9 @@ from driver_layer.loader.read import read_blob
 from driver_layer.loader.strides import Strides
 from driver_layer.ze import errors
 from driver_layer.ze import graph_types as t
+from driver_layer.ze.calls import Handle
 from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.graph_strides import checked_strides
-from driver_layer.ze.handles import Handle
 from driver_layer.ze.profiling_data import GraphProfile, has_layer_map
 from driver_layer.ze.result import ze_result_t
 

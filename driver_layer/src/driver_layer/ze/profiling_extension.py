@@ -13,7 +13,7 @@ from collections.abc import Callable
 from driver_layer.errors import ZeError
 from driver_layer.ze import errors
 from driver_layer.ze import profiling_data as t
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.driver import (
     PROFILING_EXTENSION,
     PROFILING_EXTENSION_VERSION,
@@ -21,7 +21,6 @@ from driver_layer.ze.driver import (
     ze_device_handle_t,
 )
 from driver_layer.ze.graph import ze_graph_handle_t
-from driver_layer.ze.handles import Handle
 
 _LAYERS, _TASKS, _ = t.ze_graph_profiling_type_t
 _Found = tuple[t.ze_profiling_layer_info, ...] | tuple[t.ze_profiling_task_info, ...] | bytes

@@ -15,8 +15,7 @@ from enum import IntEnum
 from functools import cache
 
 from driver_layer import ze
-from driver_layer.ze.calls import checked
-from driver_layer.ze.handles import Handle
+from driver_layer.ze.calls import Handle, checked
 
 _DRIVER = "npu-linux-driver"
 """Name of the public driver, by which applications recognize the driver of an NPU."""

@@ -16,9 +16,8 @@ import numpy as np
 
 from driver_layer import ze
 from driver_layer.ze import errors
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.context import check_device
-from driver_layer.ze.handles import Handle
 
 
 class zet_metric_type_t(IntEnum):

@@ -11,10 +11,9 @@ from enum import IntEnum
 
 from driver_layer import ze
 from driver_layer.ze import errors
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.command_list import Events, nothing
 from driver_layer.ze.context import check_device
-from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import ze_result_t
 from driver_layer.zet.metric_groups import zet_metric_group_handle_t
 

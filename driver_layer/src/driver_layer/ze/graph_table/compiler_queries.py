@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from driver_layer.ze import errors
 from driver_layer.ze import graph_types as t
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.graph_compiler import compiling, needed_compiler
-from driver_layer.ze.handles import Handle
 
 _MODEL = t.ze_graph_format_t.ZE_GRAPH_FORMAT_NGRAPH_LITE
 _OF_DRIVER = t.ze_npu_options_type_t.ZE_NPU_DRIVER_OPTIONS

@@ -13,13 +13,12 @@ import logging
 from driver_layer.errors import ZeError
 from driver_layer.ze import errors
 from driver_layer.ze import graph_types as t
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.graph import ze_graph_handle_t
 from driver_layer.ze.graph_cache import disk_cache, key_of
 from driver_layer.ze.graph_compiler import compiling, needed_compiler
-from driver_layer.ze.handles import Handle
 
 _Flags = t.ze_graph_properties_flag_t
 _PERSISTENT = t.ze_graph_flags_t.ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT
