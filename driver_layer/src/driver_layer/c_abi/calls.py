@@ -11,13 +11,7 @@ from driver_layer.c_abi import adapters
 from driver_layer.c_abi.declarations import numbers_at
 from driver_layer.c_abi.description.language import Function, Table, description
 from driver_layer.c_abi.handle_table import HANDLES
-from driver_layer.c_abi.parameters import (
-    Numbers,
-    place_of,
-    reader,
-    required_results,
-    writer,
-)
+from driver_layer.c_abi.parameters import Numbers, place_of, reader, required_results, writer
 from driver_layer.c_abi.structures import python_name, read_request
 from driver_layer.errors import OutOfMemory, ZeError
 from driver_layer.ze import errors

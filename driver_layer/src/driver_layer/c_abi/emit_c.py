@@ -9,13 +9,7 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from driver_layer.c_abi.description.language import (
-    FILES,
-    Function,
-    Table,
-    Variable,
-    description,
-)
+from driver_layer.c_abi.description.language import FILES, Function, Table, Variable, description
 
 
 @cache

@@ -19,12 +19,7 @@ from uuid import UUID
 import numpy as np
 
 from driver_layer.c_abi.declarations import address_of, at, ffi, type_of, wrapped
-from driver_layer.c_abi.description.language import (
-    INTEGERS,
-    Struct,
-    Variable,
-    description,
-)
+from driver_layer.c_abi.description.language import INTEGERS, Struct, Variable, description
 from driver_layer.c_abi.handle_table import HANDLES
 from driver_layer.ze import errors
 
