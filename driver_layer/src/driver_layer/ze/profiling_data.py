@@ -173,11 +173,6 @@ class ProfilingData:
             )
         return tuple(tasks)
 
-    @property
-    def raw(self) -> bytes:
-        """Raw bytes of the records."""
-        return self.records.tobytes()
-
     def _layer(
         self,
         number: int,

@@ -160,7 +160,7 @@ class ze_graph_profiling_dditable_ext_t:
         query.log = ""
         if profilingType == _LAYERS:
             return data.layers
-        return data.tasks if profilingType == _TASKS else data.raw
+        return data.tasks if profilingType == _TASKS else data.records.tobytes()
 
     @checked
     def pfnDeviceGetProfilingDataProperties(
