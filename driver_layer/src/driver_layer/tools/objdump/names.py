@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from driver_layer.abi import elf
 from driver_layer.abi.elf import SectionFlag, SectionType
@@ -126,3 +127,7 @@ class SymbolNames:
         """Return the text of the relocation target of the word at an offset, or of the word."""
         target = self.at(section, offset)
         return f"{word:#x}" if target is None else target.text(word)
+
+    def field(self, section: Section, begin: int, record: Any, name: str) -> str:
+        """Return the text of a field, as ``text``, of the record that begins at an offset."""
+        return self.text(section, begin + field_offset(record.dtype, name), int(record[name]))

@@ -67,8 +67,8 @@ def _windows(program: TaskLists, calls: tuple[Section, np.ndarray], kernel: int)
     count = min(int(head["window_count"]), MAX_WINDOWS, room)
     grid = "x".join(str(dim) for dim in head["grid"])
     for number, window in enumerate(np.frombuffer(args.section.data, WINDOW, count, end)):
-        offset = end + number * WINDOW.itemsize + field_offset(WINDOW, "address")
-        place = program.names.text(args.section, offset, int(window["address"]))
+        begin = end + number * WINDOW.itemsize
+        place = program.names.field(args.section, begin, window, "address")
         element = BY_CODE.get(int(window["type"]))
         access = Access(int(window["access"]) & 3).name or "none"
         kind = "?" if element is None else element.name

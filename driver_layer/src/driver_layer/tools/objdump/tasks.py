@@ -104,17 +104,10 @@ def _dma_lines(program: TaskLists, _: int, section: Section, records: RecordArra
     for index, task in enumerate(records):
         d = task["descriptor"]
         base = index * abi.DMA_TASK.itemsize
-        source, target = (
-            program.names.text(section, base + field_offset(abi.DMA_DESCRIPTOR, side), int(d[side]))
-            for side in ("src", "dst")
-        )
+        source, target = (program.names.field(section, base, d, side) for side in ("src", "dst"))
         what = f"{source} {_dims(d, 'src')} -> {target} {_dims(d, 'dst')}"
         if int(d["cfg"]) & DmaCfg.SRC_LIST:
-            rows = program.names.text(
-                section,
-                base + field_offset(abi.DMA_DESCRIPTOR, "src_list"),
-                int(d["src_list"]),
-            )
+            rows = program.names.field(section, base, d, "src_list")
             table = f"{source} [{int(d['src_dim1']) + 1}x{d['src_width']}B]"
             length = int(d["src_dim2"]) or "all"
             what = f"gather rows {rows} of {length} of {table} -> {target} {_dims(d, 'dst')}"
@@ -148,11 +141,7 @@ def _dpu_lines(
         r = invariant["registers"]
         base = index * abi.DPU_INVARIANT.itemsize
         operands = {
-            name: program.names.text(
-                section,
-                base + field_offset(abi.DPU_REGISTERS, f"{name}_address"),
-                int(r[f"{name}_address"]),
-            )
+            name: program.names.field(section, base, r, f"{name}_address")
             for name in ("act", "weight", "out")
         }
         types = {
