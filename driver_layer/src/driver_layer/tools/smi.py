@@ -91,27 +91,24 @@ def _version(packed: int) -> str:
 
 
 def _table(facts: dict[str, Any]) -> str:
-    f = facts
     rows = (
-        ("Device", f"{f['name']} (simulated), platform {f['platform']}, {f['architecture']}"),
-        ("PCI id", f["pci_id"]),
-        ("UUID", f["device_uuid"]),
-        ("Tiles", f"{f['tiles']}, each 1 DPU and {f['shaves_per_tile']} SHAVE"),
-        (
-            "CMX",
-            f"{f['cmx_kib_per_tile']} KiB per tile, {f['cmx_kib_for_programs']} KiB for programs",
-        ),
-        ("Barriers", f"{f['barriers']} physical"),
-        ("DMA", f"{f['dma_ports']} ports"),
-        ("Clocks", f"DPU {f['dpu_mhz']} MHz, CMX {f['cmx_mhz']} MHz"),
-        ("Peak", f"{f['int8_tops']} TOPS int8"),
+        ("Device", "{name} (simulated), platform {platform}, {architecture}"),
+        ("PCI id", "{pci_id}"),
+        ("UUID", "{device_uuid}"),
+        ("Tiles", "{tiles}, each 1 DPU and {shaves_per_tile} SHAVE"),
+        ("CMX", "{cmx_kib_per_tile} KiB per tile, {cmx_kib_for_programs} KiB for programs"),
+        ("Barriers", "{barriers} physical"),
+        ("DMA", "{dma_ports} ports"),
+        ("Clocks", "DPU {dpu_mhz} MHz, CMX {cmx_mhz} MHz"),
+        ("Peak", "{int8_tops} TOPS int8"),
         (
             "DDR",
-            f"{f['ddr_mb_per_s']} MB/s, {f['memory_bytes'] >> 30} GiB, "
-            f"{f['memory_in_use_bytes']} bytes in use by this process",
+            "{ddr_mb_per_s} MB/s, {memory_gib} GiB, "
+            "{memory_in_use_bytes} bytes in use by this process",
         ),
-        *((f"  {name}", span) for name, span in f["memory_ranges"].items()),
-        ("Level Zero", f"{f['level_zero']}, graph extension {f['graph_extension']}"),
-        ("Accepts", f"ELF ABI {f['elf_abi']}, mapped inference {f['mapped_inference']}"),
+        *((f"  {name}", span) for name, span in facts["memory_ranges"].items()),
+        ("Level Zero", "{level_zero}, graph extension {graph_extension}"),
+        ("Accepts", "ELF ABI {elf_abi}, mapped inference {mapped_inference}"),
     )
-    return "\n".join(f"{title:11} {text}" for title, text in rows)
+    values = facts | {"memory_gib": facts["memory_bytes"] >> 30}
+    return "\n".join(f"{title:11} {text.format(**values)}" for title, text in rows)
