@@ -26,8 +26,7 @@ from .graph_table.creation import *
 from .graph_types import *
 from .immediate_list import *
 from .ipc import *
-from .list_copies import *
-from .list_synchronization import *
+from .list_commands import *
 from .memory import *
 from .mutable_list import *
 from .npu_extensions import *
