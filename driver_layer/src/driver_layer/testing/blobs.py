@@ -11,16 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.abi import tasks
+from driver_layer.abi import elf, tasks
 from driver_layer.abi.dtypes import DType
-from driver_layer.abi.elf import (
-    DMA_DIMS,
-    DMA_SYMBOL,
-    Relocation,
-    SectionFlag,
-    SectionType,
-    SymbolType,
-)
+from driver_layer.abi.elf import Relocation, SectionFlag, SectionType, SymbolType
 from driver_layer.abi.layout import RecordArray, field_offset, filled
 from driver_layer.abi.platforms import (
     CMX_WORKSPACE_ADDRESS,
@@ -48,7 +41,7 @@ _FW = SectionFlag.SHF_ALLOC | SectionFlag.SHF_EXECINSTR
 _DMA = SectionFlag.SHF_ALLOC | SectionFlag.VPU_SHF_PROC_DMA
 _SHAVE = SectionFlag.SHF_ALLOC | SectionFlag.VPU_SHF_PROC_SHAVE
 _CFG = tasks.DmaCfg.ORDERED | tasks.DmaCfg.BARRIER_EN
-_ALL_DIMS = DMA_DIMS - 1
+_ALL_DIMS = elf.DMA_DIMS - 1
 """Dimensions of a descriptor that relocations for strides may use."""
 
 
@@ -108,8 +101,8 @@ def tile_symbol(
     shape: tuple[int, ...], tile: tuple[int, ...] | None = None, begin: tuple[int, ...] = ()
 ) -> RecordArray:
     """Return the DMA symbol of a tile of a dense f32 tensor; dimensions are innermost first."""
-    ones, strides = (1,) * (DMA_DIMS - len(shape)), np.cumprod((1, *shape))[: len(shape)]
-    symbol = filled(DMA_SYMBOL, shapes=(*shape, *ones), dma_shapes=(*(tile or shape), *ones))
+    ones, strides = (1,) * (elf.DMA_DIMS - len(shape)), np.cumprod((1, *shape))[: len(shape)]
+    symbol = filled(elf.DMA_SYMBOL, shapes=(*shape, *ones), dma_shapes=(*(tile or shape), *ones))
     symbol["dma_size"] = 4
     for name in ("strides", "dma_strides"):
         symbol[name][:, : len(shape)] = strides

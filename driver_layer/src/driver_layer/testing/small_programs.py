@@ -7,20 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from driver_layer.abi import tasks
 from driver_layer.abi.dtypes import DType
 from driver_layer.abi.layout import RecordArray, filled
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
 from driver_layer.abi.shave_text import assemble
-from driver_layer.abi.tasks import (
-    BARRIER_CONFIG,
-    DMA_DESCRIPTOR,
-    DPU_REGISTERS,
-    DPU_VARIANT,
-    DmaCfg,
-    DpuFlag,
-    DpuWorkload,
-)
+from driver_layer.abi.tasks import DmaCfg, DpuFlag, DpuWorkload
 from driver_layer.engines.executor import Executor, Spans
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
@@ -152,7 +145,7 @@ class Machine:
         """Return steps as tasks in sequential order."""
         works = [self._work(step) for step in made]
         queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
-        program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
+        program = Program(queues, np.zeros(0, tasks.BARRIER_CONFIG), ())
         return program, Order(list(range(len(works))), [0] * len(works))
 
     def spans(self) -> Spans:
@@ -173,7 +166,7 @@ class Machine:
         return _sum(step) if isinstance(step, Add) else product(step)
 
     def _descriptor(self, step: Copy | Fill) -> RecordArray:
-        record = np.zeros(1, DMA_DESCRIPTOR)
+        record = np.zeros(1, tasks.DMA_DESCRIPTOR)
         record["cfg"] = 1
         named = {"dst": step.dst}
         if isinstance(step, Copy):
@@ -263,5 +256,5 @@ def _dpu(step: Matmul | Mix, different: dict[str, Any]) -> DpuWork:
         "n": step.n,
         "k": step.k,
     }
-    variant = filled(DPU_VARIANT, m_end=step.m, n_end=step.n)
-    return DpuWork(step.tile, filled(DPU_REGISTERS, **fields), variant, [0, 1])
+    variant = filled(tasks.DPU_VARIANT, m_end=step.m, n_end=step.n)
+    return DpuWork(step.tile, filled(tasks.DPU_REGISTERS, **fields), variant, [0, 1])

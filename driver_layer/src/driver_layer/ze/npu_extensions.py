@@ -13,19 +13,10 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
 
-from driver_layer.ze import errors
+from driver_layer.ze import driver, errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.command_queue import ze_command_queue_handle_t
 from driver_layer.ze.context import ze_context_handle_t
-from driver_layer.ze.driver import (
-    CONTEXT_EXTENSION,
-    DRIVER_EXTENSION,
-    PRIVATE_FUNCTIONS,
-    QUEUE_EXTENSION,
-    extension_tables,
-    table_of,
-    ze_driver_handle_t,
-)
 from driver_layer.ze.graph_cache import disk_cache
 from driver_layer.ze.queue_types import ze_command_queue_workload_type_t
 
@@ -82,7 +73,7 @@ class ze_driver_npu_dditable_ext_t:
 
     @checked
     def pfnGetExtension(
-        self, hDriver: ze_driver_handle_t, pExtension: ze_driver_extension_npu_ext_t
+        self, hDriver: driver.ze_driver_handle_t, pExtension: ze_driver_extension_npu_ext_t
     ) -> Any:
         """Return an extension's function table.
 
@@ -90,7 +81,7 @@ class ze_driver_npu_dditable_ext_t:
             ZeError: INVALID_ARGUMENT: the extension is unknown or has no table;
                 UNSUPPORTED_VERSION: the version is newer than the driver's.
         """
-        return table_of(pExtension.name, pExtension.version)
+        return driver.table_of(pExtension.name, pExtension.version)
 
 
 class ze_command_queue_npu_dditable_ext_t:
@@ -138,7 +129,7 @@ class zex_dditable_ext_t:
         hContext.idle.seconds = timeoutMs / 1000
 
 
-extension_tables[CONTEXT_EXTENSION] = ze_context_npu_dditable_ext_t()
-extension_tables[DRIVER_EXTENSION] = ze_driver_npu_dditable_ext_t()
-extension_tables[QUEUE_EXTENSION] = ze_command_queue_npu_dditable_ext_t()
-extension_tables[PRIVATE_FUNCTIONS] = zex_dditable_ext_t()
+driver.extension_tables[driver.CONTEXT_EXTENSION] = ze_context_npu_dditable_ext_t()
+driver.extension_tables[driver.DRIVER_EXTENSION] = ze_driver_npu_dditable_ext_t()
+driver.extension_tables[driver.QUEUE_EXTENSION] = ze_command_queue_npu_dditable_ext_t()
+driver.extension_tables[driver.PRIVATE_FUNCTIONS] = zex_dditable_ext_t()

@@ -11,15 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from driver_layer.errors import ZeError
-from driver_layer.ze import errors
+from driver_layer.ze import driver, errors
 from driver_layer.ze import profiling_data as t
 from driver_layer.ze.calls import Handle, checked
-from driver_layer.ze.driver import (
-    PROFILING_EXTENSION,
-    PROFILING_EXTENSION_VERSION,
-    extension_tables,
-    ze_device_handle_t,
-)
 from driver_layer.ze.graph import ze_graph_handle_t
 
 _LAYERS, _TASKS, _ = t.ze_graph_profiling_type_t
@@ -164,10 +158,10 @@ class ze_graph_profiling_dditable_ext_t:
 
     @checked
     def pfnDeviceGetProfilingDataProperties(
-        self, hDevice: ze_device_handle_t
+        self, hDevice: driver.ze_device_handle_t
     ) -> t.ze_device_profiling_data_properties_t:
         """Describe a device's profiling."""
-        return t.ze_device_profiling_data_properties_t(PROFILING_EXTENSION_VERSION)
+        return t.ze_device_profiling_data_properties_t(driver.PROFILING_EXTENSION_VERSION)
 
     @checked
     def pfnProfilingLogGetString(self, hProfilingQuery: ze_graph_profiling_query_handle_t) -> str:
@@ -175,4 +169,4 @@ class ze_graph_profiling_dditable_ext_t:
         return hProfilingQuery.log
 
 
-extension_tables[PROFILING_EXTENSION] = ze_graph_profiling_dditable_ext_t()
+driver.extension_tables[driver.PROFILING_EXTENSION] = ze_graph_profiling_dditable_ext_t()
