@@ -113,32 +113,24 @@ def _changes(
 ) -> list[Callable[[], None]]:
     """Check a chain of changes; return the functions that make them."""
     changes: list[Callable[[], None]] = []
-    link: ze_mutable_graph_argument_exp_desc_t | ze_graph_argument_value_strides_t | None = first
+    link: object = first
     while link is not None:
         if isinstance(link, ze_graph_argument_value_strides_t):
             raise errors.invalid_argument("strides must follow the argument that they belong to")
+        if not isinstance(link, ze_mutable_graph_argument_exp_desc_t):
+            raise errors.invalid_argument(f"{type(link).__name__} cannot follow strides")
         check_fields(link, "pNext")
         target, pointer = _target(command_list, link.commandId), link.pArgValue or None
         if isinstance(link.pNext, ze_graph_argument_value_strides_t):
             strides = link.pNext
             check_fields(strides, "pNext")
             changes.append(target.change(link.argIndex, pointer, strides.userStrides))
-            link = _argument_after(strides)
+            link = strides.pNext
         else:
             errors.not_null(pointer, "pArgValue")
             changes.append(target.change(link.argIndex, pointer, None))
             link = link.pNext
     return changes
-
-
-def _argument_after(
-    strides: ze_graph_argument_value_strides_t,
-) -> ze_mutable_graph_argument_exp_desc_t | None:
-    """Return the change that follows strides in a chain."""
-    after: object = strides.pNext
-    if after is None or isinstance(after, ze_mutable_graph_argument_exp_desc_t):
-        return after
-    raise errors.invalid_argument(f"{type(after).__name__} cannot follow strides")
 
 
 def _target(command_list: ze_command_list_handle_t, number: int) -> GraphExecution:
