@@ -9,6 +9,7 @@ Zero's timestamp queries.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, overload
 
 from driver_layer.errors import ZeError
 from driver_layer.ze import driver, errors
@@ -17,6 +18,9 @@ from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.graph import ze_graph_handle_t
 
 _LAYERS, _TASKS, _ = t.ze_graph_profiling_type_t
+_Layers = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_LAYER_LEVEL]
+_Tasks = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_TASK_LEVEL]
+_Raw = Literal[t.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_RAW]
 _Found = tuple[t.ze_profiling_layer_info, ...] | tuple[t.ze_profiling_task_info, ...] | bytes
 
 
@@ -128,6 +132,18 @@ class ze_graph_profiling_dditable_ext_t:
         del query.pool.queries[query.index]
         query.alive = False
 
+    @overload
+    def pfnProfilingQueryGetData(
+        self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Layers
+    ) -> tuple[t.ze_profiling_layer_info, ...]: ...
+    @overload
+    def pfnProfilingQueryGetData(
+        self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Tasks
+    ) -> tuple[t.ze_profiling_task_info, ...]: ...
+    @overload
+    def pfnProfilingQueryGetData(
+        self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Raw
+    ) -> bytes: ...
     @checked
     def pfnProfilingQueryGetData(
         self,
