@@ -27,7 +27,7 @@ from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.level_zero_memory import DeviceMemory
 from npuw_layer.backends.protocols import Device, TensorInfo
 from npuw_layer.errors import DeviceError
-from npuw_layer.execution.token_tiles.container import TileProgram, read_container, write_container
+from npuw_layer.execution.token_tiles.container import read_container, write_container
 from npuw_layer.execution.token_tiles.device import RowTilesDevice
 from npuw_layer.execution.token_tiles.program import LoadedRowTiles
 from npuw_layer.options import parse_options
@@ -142,10 +142,9 @@ def test_unbound_tensors_and_small_memory_are_errors() -> None:
 @pytest.mark.parametrize("change", [{"size": 3}, {"ports": ("x", "z")}, {"ports": ("x",)}])
 def test_the_program_of_another_block_is_rejected(change: dict) -> None:
     tiles = RowTilesDevice(InterpreterDevice(), 4, True)
-    made = read_container(tiles.compile(perceptron(), CONFIG))
-    other = TileProgram(made.tiling.model_copy(update=change), made.program)
+    tiling, program = read_container(tiles.compile(perceptron(), CONFIG))
     with pytest.raises(DeviceError, match=r"NPUW_SPATIAL.* of another; compile again"):
-        tiles.load(write_container(other))
+        tiles.load(write_container(tiling.model_copy(update=change), program))
 
 
 def test_a_program_of_a_tile_is_smaller() -> None:

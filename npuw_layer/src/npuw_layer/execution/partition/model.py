@@ -41,7 +41,8 @@ class LoadedParts:
         self._loaded = loaded
         self.unread = parts.unread
         """Inputs that no part reads: any binding is accepted."""
-        self.layout = self._place()
+        self.links, self.link_bytes = self._place()
+        """Offsets of the links in one memory, and its bytes."""
         self.literals = self._place_literals()
         """Places of the weights that are in no file, by call and name."""
         self._around: WrapsPrograms = lambda number, program: program
@@ -99,7 +100,7 @@ class LoadedParts:
         order = {name: place for place, name in enumerate(self._parts.ports)}
         return sorted(own.values(), key=lambda info: order.get(info.name, len(order)))
 
-    def _place(self) -> LinkLayout:
+    def _place(self) -> tuple[Mapping[str, int], int]:
         """Find each link's lifetime and location."""
         made: dict[str, int] = {}
         read: dict[str, int] = {}
@@ -148,16 +149,15 @@ class PartsProgram(JoinedProgram):
 
     def __init__(self, loaded: LoadedParts, programs: Sequence[Program]) -> None:
         super().__init__(programs)
-        layout = loaded.layout
         for name in loaded.unread:
             self._routes[name] = []
-        links = loaded.device.allocate(max(layout.nbytes, 1))
+        links = loaded.device.allocate(max(loaded.link_bytes, 1))
         calls = zip(loaded.calls(), programs, strict=True)
         for number, ((call, model), program) in enumerate(calls):
             for own in dict.fromkeys(info.name for info in (*model.inputs, *model.outputs)):
                 name = call.names.get(own, own)
-                if name in layout.offsets:
-                    program.bind(own, links, layout.offsets[name])
+                if name in loaded.links:
+                    program.bind(own, links, loaded.links[name])
                 elif (number, own) in loaded.literals:
                     program.bind(own, *loaded.literals[number, own])
                 elif not name.startswith(_INSIDE):
@@ -173,18 +173,13 @@ class Lifetime:
     read: int
 
 
-@dataclass(frozen=True, slots=True)
-class LinkLayout:
-    """Offsets of links in one allocation of memory, and its size."""
-
-    offsets: Mapping[str, int]
-    nbytes: int
-
-
-def place_links(links: Mapping[str, Lifetime]) -> LinkLayout:
+def place_links(links: Mapping[str, Lifetime]) -> tuple[Mapping[str, int], int]:
     """Place links so that those with overlapping lifetimes do not overlap in memory.
 
     The largest come first, each at the lowest offset that is free during its lifetime.
+
+    Returns:
+        The offsets of the links, and the bytes of their memory.
     """
     placed: list[tuple[int, Lifetime]] = []
     offsets: dict[str, int] = {}
@@ -192,7 +187,7 @@ def place_links(links: Mapping[str, Lifetime]) -> LinkLayout:
     for name, link in order:
         offsets[name] = _lowest(link, placed)
         placed.append((offsets[name], link))
-    return LinkLayout(offsets, max((at + link.nbytes for at, link in placed), default=0))
+    return offsets, max((at + link.nbytes for at, link in placed), default=0)
 
 
 def _lowest(link: Lifetime, placed: Sequence[tuple[int, Lifetime]]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -56,25 +55,16 @@ class _Header(Entry):
     """Bytes of the program."""
 
 
-@dataclass(frozen=True, slots=True)
-class TileProgram:
-    """A block's tiling, and the program of a tile."""
-
-    tiling: Tiling
-    program: Bytes
-
-
 KIND = ProgramSetKind(b"NPUWROW1", _Header, "a tiled block (NPUW_SPATIAL)")
 
 
-def write_container(content: TileProgram) -> bytes:
-    """Return a tile's program as bytes."""
-    header = _Header(tiling=content.tiling, size=len(content.program))
-    return KIND.write(header, [content.program])
+def write_container(tiling: Tiling, program: Bytes) -> bytes:
+    """Return a block's tiling and the program of a tile as bytes."""
+    return KIND.write(_Header(tiling=tiling, size=len(program)), [program])
 
 
-def read_container(content: Bytes) -> TileProgram:
-    """Read a tile's program; it stays in place.
+def read_container(content: Bytes) -> tuple[Tiling, Bytes]:
+    """Read a block's tiling and the program of a tile, which stays in place.
 
     Raises:
         DeviceError: the bytes are another format, or damaged.
@@ -82,4 +72,4 @@ def read_container(content: Bytes) -> TileProgram:
     opened = KIND.open(content)
     (program,) = opened.blobs([opened.header.size])
     opened.finish()
-    return TileProgram(opened.header.tiling, program)
+    return opened.header.tiling, program

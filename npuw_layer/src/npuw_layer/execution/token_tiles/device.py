@@ -18,7 +18,6 @@ from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.token_tiles.container import (
     KIND,
     MaskEntry,
-    TileProgram,
     Tiling,
     read_container,
     write_container,
@@ -74,7 +73,7 @@ class RowTilesDevice(DeviceDecorator):
         if found is None:
             return self._device.compile(model, config)
         tiling, tile = found
-        return write_container(TileProgram(tiling, self._device.compile(tile, config)))
+        return write_container(tiling, self._device.compile(tile, config))
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
         """Load a program of ``compile``.
@@ -84,8 +83,8 @@ class RowTilesDevice(DeviceDecorator):
         """
         if not KIND.begins(program):
             return self._device.load(program)
-        found = read_container(program)
-        return LoadedRowTiles(self._device.load(found.program), found.tiling)
+        tiling, tile = read_container(program)
+        return LoadedRowTiles(self._device.load(tile), tiling)
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
         """Compile the program of a tile of equal blocks.
@@ -102,7 +101,7 @@ class RowTilesDevice(DeviceDecorator):
             return device.compile_function(model, config)
         tiling, tile = found
         made = device.compile_function(tile, config)
-        program = write_container(TileProgram(tiling, made.blob))
+        program = write_container(tiling, made.blob)
         return CompiledFunction(program, made.weights, made.literals)
 
     def _tile(self, model: Model, config: Mapping[str, str]) -> tuple[Tiling, Model] | None:
