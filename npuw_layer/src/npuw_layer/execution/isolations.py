@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import STATIC_MODEL, Device
 from npuw_layer.errors import OptionError
-from npuw_layer.execution.host_attention.isolate import attention_isolations
+from npuw_layer.execution.host_attention.flash_device import FlashAttentionDevice
+from npuw_layer.execution.partition.ports import Isolation
 from npuw_layer.options import Options
+from npuw_layer.options.llm import ISOLATED
 from npuw_layer.options.stages import KINDS, StageKind
 
 if TYPE_CHECKING:
-    from npuw_layer.execution.partition.ports import Isolation, Listener
+    from compiler_layer.model import Model
+    from compiler_layer.partition.parts import PartOps
+    from npuw_layer.execution.partition.ports import Listener
+
+_log = logging.getLogger(__name__)
+
+_LONGEST = 1024
+"""Maximum rows of a tile if prompts are not chunked: the default chunk."""
 
 
 def in_parts(
@@ -39,7 +50,7 @@ def in_parts(
             one.
     """
     listeners = _listeners(options)
-    attention = attention_isolations(device, options, kinds)
+    attention = _attention_isolations(device, options, kinds)
     routed = {kind for kind in kinds if options.experts_hint(kind) == "HOST_ROUTED"}
     if not (options.cuts_models or routed or apart or listeners or attention):
         return device
@@ -57,6 +68,51 @@ def in_parts(
     if not any(isolations.values()) and not listeners:
         return device
     return PartitioningDevice(device, isolations, _unfolded(options, isolations), listeners)
+
+
+def _attentions(model: Model, hint: str) -> Sequence[PartOps]:
+    # Imported here: a warm start loads no graphs.
+    from npuw_layer.execution.host_attention.groups import attention_groups
+
+    return attention_groups(model, hint)
+
+
+def _attention_isolations(
+    device: Device, options: Options, kinds: Container[StageKind]
+) -> Mapping[StageKind, Mapping[str, Isolation]]:
+    """Return the isolations that the attention hints of prefill and generate request.
+
+    Args:
+        device: runs all other parts.
+        options: the requested options.
+        kinds: kinds of models that the device runs.
+
+    Returns:
+        For each kind of model with isolated attention, the isolation by its hint.
+
+    Raises:
+        OptionError: lengths contradict one another.
+    """
+    every = options.isolated_attention
+    found: dict[StageKind, str] = {kind: every[kind] for kind in every if kind in kinds}
+    if options.prefill_attention_hint in ISOLATED and "prefill" in kinds and "prefill" not in found:
+        _log.info(
+            "NPUW_LLM_PREFILL_ATTENTION_HINT: without chunks, %s has no effect",
+            options.prefill_attention_hint,
+        )
+    by_hint = {
+        hint: Isolation(_attention_device(hint, device, options), partial(_attentions, hint=hint))
+        for hint in sorted({*found.values()})
+    }
+    return {kind: {hint: by_hint[hint]} for kind, hint in found.items()}
+
+
+def _attention_device(hint: str, device: Device, options: Options) -> Device:
+    if hint == "HFA":
+        return FlashAttentionDevice(device, options.prefill_chunk_size or _LONGEST)
+    from npuw_layer.execution.host_attention.dynamic_device import DynamicAttentionDevice
+
+    return DynamicAttentionDevice(device)
 
 
 def _unfolded(options: Options, isolations: Mapping[str, Mapping[str, Isolation]]) -> set[str]:

@@ -10,7 +10,6 @@ softmax: a weighted sum of values, the largest score, and the sum of weights.
 
 DYNAMIC: the graph runs on the host, with the current number of stored rows.
 
-    isolate        use of the devices below where options request them
     groups         the ops of each attention
     pattern        recognition of attention over a cache and new rows
     shapes         inputs, outputs and sizes of such an attention
