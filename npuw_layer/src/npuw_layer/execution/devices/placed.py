@@ -96,7 +96,11 @@ class PlacedModel:
     def placement(self) -> Placement:
         """Current device, and the reasons for it."""
         with self._lock:
-            checked = replace(self.findings, worst={**self.findings.worst}) if self.reference is not None else None
+            checked = (
+                replace(self.findings, worst={**self.findings.worst})
+                if self.reference is not None
+                else None
+            )
             return Placement(self.name, self.place.device, tuple(self._notes), checked)
 
     def create_program(self) -> PlacedProgram:
