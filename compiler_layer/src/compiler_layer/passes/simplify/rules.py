@@ -159,7 +159,7 @@ def tile(op: shape.Tile) -> SSAValue | None:
 
 
 def _repeated(
-    op: padding.Tile | interpolate.Interpolate, apart: Sequence[int], repeated: Sequence[int]
+    op: shape.Tile | interpolate.Interpolate, apart: Sequence[int], repeated: Sequence[int]
 ) -> SSAValue:
     """Reshape an op's operand, broadcast it, and reshape it to the op's result."""
     target = insert_before(op, Constant.inline(np.array(repeated, np.int64)))
