@@ -14,6 +14,8 @@ from genai_layer.abilities import Batching, Conversation, ReportsCachedTokens, S
 from genai_layer.errors import runtime_failures
 from genai_layer.runtime import Array, CompiledModel, InferRequest, VariableState
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class _Logits:
@@ -83,9 +85,6 @@ class SlotRequest:
         if self.conversation is not None:
             self.conversation.close()
             self.conversation = None
-
-
-_log = logging.getLogger(__name__)
 
 
 class Places:

@@ -25,6 +25,8 @@ from genai_layer.serve.middleware import ApiKey, Exchange
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.validation import describe, rejection
 
+_log = logging.getLogger(__name__)
+
 _FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 """Prometheus's text format."""
 
@@ -69,9 +71,6 @@ def _note_queues(models: ModelRegistry, metrics: Metrics) -> None:
         if isinstance(model, ServedTextModel) and model.running:
             usage = model.pipeline.get_metrics().cache_usage / 100
             metrics.cache_usage.labels(model.name).set(usage)
-
-
-_log = logging.getLogger(__name__)
 
 
 def create_app(

@@ -30,6 +30,8 @@ from genai_layer.serve.observe.schema import (
     StepState,
 )
 
+_log = logging.getLogger(__name__)
+
 MOST_SPANS = 200
 """Spans of an engine in one step; neighbours with the smallest gaps are joined beyond that."""
 
