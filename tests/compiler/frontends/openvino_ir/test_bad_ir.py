@@ -161,6 +161,7 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
             (PARAMETER, layer(1, "Exp", inputs=2), edge(0, 0, 1), edge(0, 0, 1, 1)),
             "cannot have 2 inputs",
         ),
+        ((layer(1, "Squeeze"),), "Squeeze cannot have 0 inputs"),
         (
             (PARAMETER, layer(1, "Exp", inputs=1, outputs=2), edge(0, 0, 1)),
             "2 outputs instead of 1",

@@ -207,7 +207,7 @@ class _Reader:
         operands = self._operands(layer)
         if layer.type in ("ReadValue", "Assign"):
             return self._variable(layer, operands)
-        if layer.type == "Squeeze" and not is_static(shape_of(operands[0])):
+        if layer.type == "Squeeze" and operands and not is_static(shape_of(operands[0])):
             operands += self._declared_axes(model, layer)
         op = build(layer.type, operands, layer.data)
         return _counted(op) if isinstance(op, Range) else op
