@@ -82,7 +82,7 @@ def keep_tokenizer(folder: Path, target: Path) -> None:
 
     Args:
         folder: has the ``tokenizer.json``; the models are written to it.
-        target: the folder of golden files, for ``tests/oracle/tokenizer_models.py``.
+        target: the folder of golden files, for ``tests/golden_tokenizers.py``.
     """
     import openvino as ov
     from openvino_tokenizers import convert_tokenizer

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from driver_layer.abi.elf import RELA, Relocation
 from driver_layer.errors import RelocError
 from driver_layer.loader.relocate import RECIPES, RelocationTable, apply
+from driver_layer.loader.strides import SIDES
 
 S, Z = 0x4021_8000, 0x100
 DDR = 0x2_1234_5678
@@ -81,6 +82,10 @@ def test_a_relocation_computes_its_formula(
 
 def test_every_supported_type_has_a_case() -> None:
     assert {Relocation[case[0]] for case in CASES} == set(RECIPES)
+
+
+def test_every_type_patches_words_or_descriptors() -> None:
+    assert {*RECIPES, *SIDES} == {*Relocation}
 
 
 def test_relocations_of_descriptors_need_dma_symbols() -> None:

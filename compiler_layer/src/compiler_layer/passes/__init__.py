@@ -1,5 +1,6 @@
-"""The compiler's passes, one ``ModulePass`` per file or sub-package; begin with ``pipeline``.
+"""The compiler's passes, one ``ModulePass`` per file or sub-package.
 
-``compiler_layer.pipeline`` sets their order. Patterns of one pass are private to its file; helpers
-of several passes or packages are in ``compiler_layer.rewriting`` and ``partition``.
+Begin with ``compiler_layer.pipeline``, which sets their order. Patterns of one pass are private to
+its file; helpers of several passes or packages are in ``compiler_layer.rewriting`` and
+``partition``.
 """

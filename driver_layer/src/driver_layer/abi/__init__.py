@@ -7,7 +7,7 @@ blobs by these tables; the loader, the device and the tools read them. Begin wit
     notes      version notes
     metadata   serialised containers: network metadata, platform, performance tables
     tasks      DMA descriptors, DPU invariants and variants, SHAVE ranges and invocations, barriers
-    shave      the SHAVE instruction set: encode, decode, assemble, disassemble
+    shave      the SHAVE instruction set and its encoding; shave_text assembles and disassembles
     platforms  the NPU generations, a TOML file each
     cost       expected durations of tasks
     layer_map  the operation of the model that each task belongs to, and the time when it ran

@@ -8,6 +8,7 @@ errors     errors as HTTP statuses, OpenAI's error JSON, and responses
 metrics    metrics for Prometheus
 engine     language models behind an asyncio interface
 models     loaded models; settings of a server
+openai     OpenAI's endpoints, one a file
 observe    what the stack does, for the page
 page       the page: a chat, and pictures of what the stack does
 """

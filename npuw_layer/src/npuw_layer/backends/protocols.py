@@ -8,7 +8,10 @@ outputs are bound to, and runs them. To add one:
    in the entry-point group ``npuw_layer.devices``. NPUW_DEVICES selects it by that name.
 3. Add optional abilities as methods: each is a Protocol below. A device without an ability is used
    in another way, or an error names the missing ability.
-4. Call ``npuw_layer.testing.check_device`` on it.
+4. Call ``check_device(factory)`` of ``npuw_layer.testing.check_device``.
+
+While you write it, ``Core(device=…)`` takes it without an entry point. The smallest example is
+``npuw_layer.backends.interpreter``.
 
 General obligations: errors are RuntimeErrors with a message (``npuw_layer.errors`` has some);
 program bytes come from files and are untrusted; several threads may call methods of a device at

@@ -4,7 +4,7 @@ slots         a static model that generates for B conversations together
 request       one conversation, usable from any thread
 participant   a conversation's pending tokens and its caches
 schedule      choice of the prompt to read and of the generating conversations; integers only
-runner        execution of one step's choices
+runner        the static models of one step's choices, and their execution
 engine        conversations that join, wait for a place, take part in steps, and leave
 worker        a thread that runs steps while work is pending
 observed      counts of one step, and the state of a batching at one moment

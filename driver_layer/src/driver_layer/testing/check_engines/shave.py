@@ -10,8 +10,9 @@ import numpy as np
 from driver_layer.abi.dtypes import ELEMENT_TYPES, f32_to_bf16
 from driver_layer.abi.layout import filled
 from driver_layer.abi.platforms import tile_base
-from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access
+from driver_layer.abi.shave import KERNEL_ARGS, WINDOW, Access, Op
 from driver_layer.abi.shave_text import assemble
+from driver_layer.abi.special import erf
 from driver_layer.testing.check_engines.bench import Array, Bench, faults, stored, widened
 
 
@@ -59,6 +60,8 @@ _INSTRUCTIONS: dict[str, Callable[[Array], Array]] = {
     "sin   v1, v0": np.sin,
     "cos   v1, v0": np.cos,
     "tanh  v1, v0": np.tanh,
+    "erf   v1, v0": erf,
+    "rint  v1, v0": np.rint,
     "floor v1, v0": np.floor,
     "rcp   v1, v0": lambda x: 1 / x,
     "add   v1, v0, v0": lambda x: x + x,
@@ -90,10 +93,13 @@ _INSTRUCTIONS: dict[str, Callable[[Array], Array]] = {
 
 def check_every_instruction(bench: Bench) -> None:
     """Check each instruction against its definition in the table of opcodes."""
+    checked: set[Op] = set()
     for text, expected in _INSTRUCTIONS.items():
         whole = f"ld v0, w0\n{text}\nst w1, v1\nend"
+        checked.update(each.op for each in assemble(whole))
         row = _row(bench, whole, _X, "f32", "f32", len(_X))
         assert np.allclose(row, expected(_X), rtol=1e-6, atol=1e-6), text
+    assert checked == {*Op}, "add the missing instructions to _INSTRUCTIONS"
 
 
 def check_loads_and_stores_of_every_type(bench: Bench) -> None:

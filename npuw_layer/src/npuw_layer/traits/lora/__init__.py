@@ -9,6 +9,7 @@ variables; a model to which openvino_genai added them is compiled like any other
         trait        the trait, with checks of imported programs: begin here
         adaptation   adapters that a model is compiled with
         insert       matmuls that can be adapted, and insertion: as variables, constants, weights
+        low_rank     low-rank adapter of one matmul, and the modes of insertion
         names        variables of adapters, and their parts
         graph        static shapes of the variables
         values       adapters of a conversation, and OpenVINO variables of their tensors

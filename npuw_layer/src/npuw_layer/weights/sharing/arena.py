@@ -96,7 +96,7 @@ def join_arena(
 
     Args:
         device: this process's device.
-        identity: the arena's name; see ``layout.identify``.
+        identity: the arena's name; see ``stored_weights.identify``.
         layout: locations of the weights.
         fill: writes all weights into u8 [layout.nbytes]; called if no other process has done so.
             Its errors are passed on, and no arena exists then.

@@ -3,7 +3,10 @@
 Begin with ``engines.native.executor``, which runs the steps down to ``copy_propagation``, and
 ``table``, which runs the others.
 
+issue_order       order in which tasks are issued
 dma, dpu, shave   operations of tasks: kernels, their arguments, and the regions they access
+template          kernels, and the arguments that tasks share; operands (``dpu_operands``)
+accesses          operations in order, and the bytes they access; analyses (``dataflow``)
 address_map       translation of device addresses
 regions           memory regions and their aliases
 split_operands    splits operands that several copies wrote (``split_points``, ``splits``)
