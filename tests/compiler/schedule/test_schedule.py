@@ -87,14 +87,14 @@ def test_a_program_of_several_phases_is_scheduled_soundly(
     scratch = place_ddr(lifetimes(tasks))
     bounds = sorted({0, len(tasks)} | {cut for cut in cuts if cut < len(tasks)})
     queues = queues_of(tasks, 2)
-    stretches: list[Phase] = []
+    phases: list[Phase] = []
     for begin, end in itertools.pairwise(bounds):
         standing = PhasePosition(first=begin == 0, last=end == len(tasks))
         part, theirs = tasks[begin:end], queues[begin:end]
         after = dependencies(part, theirs, standing.first)
         made = assign_barriers(part, after, physical, theirs, standing)
-        stretches.append(Phase(made, [Run({}, 0)]))
-    whole = expanded(ScheduledProgram(BufferLayout(), [], [], stretches, scratch))
+        phases.append(Phase(made, [Run({}, 0)]))
+    whole = expanded(ScheduledProgram(BufferLayout(), [], [], phases, scratch))
     assert [task.work for task in whole.tasks] == [task.work for task in tasks]
     check_schedule(whole, dependencies(whole.tasks), CMX_BYTES)
 

@@ -17,8 +17,8 @@ from driver_layer.abi.layer_map import Layer, QueueKey, encode_layer_map
 def layer_map(program: ScheduledProgram) -> bytes:
     """Write a program's section."""
     tasks: dict[QueueKey, list[npt.NDArray[np.uint32]]] = {}
-    for stretch in program.stretches:
-        for queue, ops in _ops_by_queue(stretch).items():
+    for phase in program.phases:
+        for queue, ops in _ops_by_queue(phase).items():
             tasks.setdefault(queue, []).append(ops)
     peaks = _cmx_peaks(program)
     ops = zip(program.layout.ops, peaks, strict=True)
@@ -36,12 +36,12 @@ def _kind(op: Operation | None) -> str:
     return type(op).__name__
 
 
-def _ops_by_queue(stretch: Phase) -> dict[QueueKey, npt.NDArray[np.uint32]]:
+def _ops_by_queue(phase: Phase) -> dict[QueueKey, npt.NDArray[np.uint32]]:
     """Return the op numbers of each queue's tasks, run after run."""
     queues: dict[QueueKey, list[int]] = {}
-    for task, queue in zip(stretch.schedule.tasks, stretch.schedule.queues, strict=True):
+    for task, queue in zip(phase.schedule.tasks, phase.schedule.queues, strict=True):
         queues.setdefault(queue, []).append(task.op)
-    begins = np.array([run.ops for run in stretch.runs])[:, None]
+    begins = np.array([run.ops for run in phase.runs])[:, None]
     return {
         queue: (np.array(ops) + begins).reshape(-1).astype(np.uint32)
         for queue, ops in queues.items()
@@ -50,13 +50,13 @@ def _ops_by_queue(stretch: Phase) -> dict[QueueKey, npt.NDArray[np.uint32]]:
 
 def _cmx_peaks(program: ScheduledProgram) -> list[int]:
     """Return each op's peak of CMX bytes on one tile."""
-    once = [task for stretch in program.stretches for task in stretch.schedule.tasks]
+    once = [task for phase in program.phases for task in phase.schedule.tasks]
     spans = _cmx_spans(once)
     peaks = [0] * len(program.layout.ops)
-    for stretch in program.stretches:
-        for op in {task.op for task in stretch.schedule.tasks}:
+    for phase in program.phases:
+        for op in {task.op for task in phase.schedule.tasks}:
             peak = _peak(spans[op])
-            for run in stretch.runs:
+            for run in phase.runs:
                 peaks[op + run.ops] = peak
     return peaks
 

@@ -48,17 +48,17 @@ class MergedLists:
         self.params = bytearray()
         self.params_relocations = Relocations()
         self._barriers = 0
-        for stretch in program.stretches:
-            self._append(stretch)
+        for phase in program.phases:
+            self._append(phase)
         for tile, ranges in self.programs.ranges.items():
             merged = MergedList(ranges.kind, [ranges.records()], count=len(ranges.rows))
             merged.relocations = Relocations.of(ranges.fixups)
             self.lists["range", tile] = merged
 
-    def _append(self, stretch: Phase) -> None:
-        runs = len(stretch.runs)
-        built = ListBuilder(stretch.schedule, self.programs, runs)
-        stamps = Stamps(stretch.schedule, self._barriers)
+    def _append(self, phase: Phase) -> None:
+        runs = len(phase.runs)
+        built = ListBuilder(phase.schedule, self.programs, runs)
+        stamps = Stamps(phase.schedule, self._barriers)
         begins = {key: merged.count for key, merged in self.lists.items()}
         for key, listed in built.lists.items():
             records = _copied(listed.records(), runs)
@@ -66,11 +66,11 @@ class MergedLists:
                 stamps.stamp(records, listed, runs)
             self._renumber(records, key, built.lists, begins)
             merged = self.lists.setdefault(key, MergedList(listed.kind))
-            self._relocate(merged, listed, built, stretch.runs)
+            self._relocate(merged, listed, built, phase.runs)
             merged.parts.append(records.reshape(-1))
             merged.count += records.size
         self._append_params(built, runs)
-        self._barriers += runs * len(stretch.schedule.barriers)
+        self._barriers += runs * len(phase.schedule.barriers)
 
     def _renumber(
         self,

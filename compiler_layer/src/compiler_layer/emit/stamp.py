@@ -81,11 +81,11 @@ def barrier_configs(program: ScheduledProgram) -> RecordArray:
     producers: list[int] = []
     consumers: list[int] = []
     ending = 0
-    for stretch in program.stretches:
-        made = stretch.schedule.barriers
+    for phase in program.phases:
+        made = phase.schedule.barriers
         own = [len(barrier.producers) for barrier in made]
-        feeding = len(stretch.schedule.ending)
-        for _ in stretch.runs:
+        feeding = len(phase.schedule.ending)
+        for _ in phase.runs:
             # The first barrier of a phase may have no producers: the phase before feeds it.
             producers += [number or ending for number in own]
             consumers += [len(barrier.consumers) for barrier in made]

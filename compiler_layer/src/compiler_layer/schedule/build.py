@@ -96,14 +96,14 @@ class _Folded:
         unfolding = Unfolding(self._model, self._folded, self._body, turns)
         runs = ([Run({}, 0)], unfolding.body_runs, [unfolding.rest_run])
         bounds = [0, *ordered.cuts, len(ordered.tasks)]
-        stretches: list[Phase] = []
+        phases: list[Phase] = []
         for number, (begin, end) in enumerate(pairwise(bounds)):
             standing = PhasePosition(first=number == 0, last=number == len(runs) - 1)
             tasks, their_queues = ordered.tasks[begin:end], queues[begin:end]
             made = _with_barriers(tasks, their_queues, barriers, standing)
-            stretches.append(Phase(made, runs[number]))
+            phases.append(Phase(made, runs[number]))
         return ScheduledProgram(
-            unfolding.layout, unfolding.inputs, unfolding.outputs, stretches, scratch_bytes
+            unfolding.layout, unfolding.inputs, unfolding.outputs, phases, scratch_bytes
         )
 
     def _fences(self) -> Fences:

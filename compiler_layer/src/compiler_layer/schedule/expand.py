@@ -29,16 +29,16 @@ def expanded(program: ScheduledProgram) -> Schedule:
     """Return all tasks of a program with their barriers; repeated tasks once for each run."""
     tasks: list[Task] = []
     whole = Schedule(tasks, [], program.physical)
-    for number, stretch in enumerate(program.stretches):
-        earlier = _touched(program.stretches[:number])
-        later = _touched(program.stretches[number + 1 :])
+    for number, phase in enumerate(program.phases):
+        earlier = _touched(program.phases[:number])
+        later = _touched(program.phases[number + 1 :])
         before: dict[_Bytes, CmxBuffer] = {}
-        for time, run in enumerate(stretch.runs):
-            _add_barriers(whole, stretch.schedule, len(tasks))
-            rest = later if time == len(stretch.runs) - 1 else None
+        for time, run in enumerate(phase.runs):
+            _add_barriers(whole, phase.schedule, len(tasks))
+            rest = later if time == len(phase.runs) - 1 else None
             copier = _Copier(run, earlier, rest, before if time else None)
-            tasks += [copier.task(task) for task in stretch.schedule.tasks]
-            whole.queues = [*whole.queues, *stretch.schedule.queues]
+            tasks += [copier.task(task) for task in phase.schedule.tasks]
+            whole.queues = [*whole.queues, *phase.schedule.queues]
             before = {
                 _bytes(copier.cmx[buffer]): copier.cmx[buffer]
                 for buffer in copier.cmx
@@ -60,8 +60,8 @@ def _add_barriers(whole: Schedule, part: Schedule, before: int) -> None:
         whole.barriers.append(Barrier(producers, [before + task for task in barrier.consumers]))
 
 
-def _touched(stretches: Sequence[Phase]) -> set[CmxBuffer | Buffer]:
-    works = [task.work for one in stretches for task in one.schedule.tasks]
+def _touched(phases: Sequence[Phase]) -> set[CmxBuffer | Buffer]:
+    works = [task.work for one in phases for task in one.schedule.tasks]
     moved = [work for work in works if isinstance(work, Transfer)]
     places = [place for work in moved for place in (work.source, work.target)]
     return {*cmx_buffers(works), *(place.buffer for place in places if isinstance(place, View))}

@@ -44,10 +44,10 @@ class ScheduledProgram:
     layout: BufferLayout
     inputs: Sequence[Port]
     outputs: Sequence[Port]
-    stretches: Sequence[Phase]
+    phases: Sequence[Phase]
     scratch_bytes: int
 
     @property
     def physical(self) -> int:
         """Number of physical barriers that the program uses."""
-        return self.stretches[0].schedule.physical
+        return self.phases[0].schedule.physical

@@ -83,9 +83,9 @@ def scheduled(model: Model, **options: Any) -> ScheduledProgram:
 
 def written_out(program: ScheduledProgram) -> ScheduledProgram:
     """Return the same program with the tasks of all repetitions written out."""
-    stretch = Phase(expanded(program), [Run({}, 0)])
+    phase = Phase(expanded(program), [Run({}, 0)])
     return ScheduledProgram(
-        program.layout, program.inputs, program.outputs, [stretch], program.scratch_bytes
+        program.layout, program.inputs, program.outputs, [phase], program.scratch_bytes
     )
 
 
@@ -98,7 +98,7 @@ def test_records_copied_as_arrays_equal_those_of_tasks_written_out(
     model = folded(split(read_folder(deep("qwen2", 6)), tokens, past))
     assert model is not None
     program = scheduled(model, weightless=weightless)
-    assert [len(stretch.runs) for stretch in program.stretches] == [1, 5, 1]
+    assert [len(phase.runs) for phase in program.phases] == [1, 5, 1]
     blobs = [
         emit_blob(Program("m", one, PLATFORM, TILES)) for one in (program, written_out(program))
     ]
