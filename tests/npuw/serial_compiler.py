@@ -15,7 +15,7 @@ from compiler_layer.pipeline import Options, lower
 from compiler_layer.schedule.barriers import assign_barriers, queues_of
 from compiler_layer.schedule.in_place import order_in_place
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
-from compiler_layer.schedule.program import unrepeated
+from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
 from driver_layer.abi.platforms import PLATFORMS
 from npuw_layer.errors import ModelError
 
@@ -46,5 +46,6 @@ class SerialCompiler:
         queues = queues_of(tasks, ports=1)
         schedule = assign_barriers(tasks, one_by_one, platform.barriers_per_tile, queues)
         self.compiled += 1
-        program = unrepeated(model, placed, schedule, scratch)
+        phases = [Phase(schedule, [Run({}, 0)])]
+        program = ScheduledProgram(placed, model.inputs, model.outputs, phases, scratch)
         return emit_blob(Program("serial", program, platform, 1))

@@ -220,7 +220,7 @@ def test_models_loaded_after_the_first_conversation_are_rejected(tall):
     compiled.create_infer_request()
     whole = compiled._compiled
     with pytest.raises(DeviceError, match="before the first conversation"):
-        whole.device.load(whole.programs[0].program)
+        whole.device.load(next(iter(whole.programs.values())))
 
 
 class TestRefusals:
