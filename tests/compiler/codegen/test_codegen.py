@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from compiler_layer.codegen import kernel_program
+from compiler_layer.codegen import kernel, kernel_program
 from compiler_layer.codegen.program import ProgramBuilder
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant
@@ -95,11 +96,23 @@ OPS = {
         f"%c = ov.Greater(%x, %n) : ({ROW}, {ROW}) -> {TRUTH}\n"
         f"%d = ov.{name}(%b, %c) : ({TRUTH}, {TRUTH}) -> {TRUTH}\n"
         f"%y = ov.Select(%d, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}"
-        for name in ("LogicalOr", "LogicalXor", "LogicalAnd")
+        for kind in ("Logical", "Bitwise")
+        for name in (f"{kind}Or", f"{kind}Xor", f"{kind}And")
     },
-    "LogicalNot": f"%b = ov.Less(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
-    f"%d = ov.LogicalNot(%b) : ({TRUTH}) -> {TRUTH}\n"
-    f"%y = ov.Select(%d, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}",
+    **{
+        name: f"%b = ov.Less(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
+        f"%d = ov.{name}(%b) : ({TRUTH}) -> {TRUTH}\n"
+        f"%y = ov.Select(%d, %x, %p) : ({TRUTH}, {ROW}, {ROW}) -> {ROW}"
+        for name in ("LogicalNot", "BitwiseNot")
+    },
+    **{
+        name: f"%b = ov.Less(%x, %p) : ({ROW}, {ROW}) -> {TRUTH}\n"
+        "%axis = ov.Constant #ov.inline<i64 [2]> : tensor<1xi64>\n"
+        f"%d = ov.{name}(%b, %axis) {{keep_dims = true}} : "
+        f"({TRUTH}, tensor<1xi64>) -> tensor<2x3x1xi1>\n"
+        f"%y = ov.Select(%d, %x, %p) : (tensor<2x3x1xi1>, {ROW}, {ROW}) -> {ROW}"
+        for name in ("ReduceLogicalAnd", "ReduceLogicalOr")
+    },
     "Softmax": f"%y = ov.Softmax(%x) {{axis = -1 : i64}} : {ROWS}",
     "RMS": f"%y = ov.RMS(%x) {{epsilon = 0.01 : f64}} : {ROWS}",
     "RoPE": f"%y = ov.RoPE(%x, %p, %x) : ({ROW}, {ROW}, {ROW}) -> {ROW}",
@@ -192,6 +205,12 @@ def compare(body: str, result: str = ROW) -> None:
     (actual,) = run_kernels(model, inputs)
     assert np.isfinite(actual).all()
     np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-6)
+
+
+def test_every_op_of_a_kernel_has_a_case() -> None:
+    """Dequantize is tested with the weights that it reads: tests/compiler/quantize."""
+    cases = {name for text in OPS.values() for name in re.findall(r"= ov\.(\w+)", text)}
+    assert {op.__name__ for op in kernel.EMIT} - cases == {"Dequantize"}
 
 
 @pytest.mark.parametrize("name", OPS)

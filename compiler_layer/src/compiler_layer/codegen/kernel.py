@@ -23,7 +23,7 @@ from compiler_layer.rewriting.match import scalar_of
 from compiler_layer.rewriting.nibbles import can_widen
 from driver_layer.abi.shave import Instruction
 
-_EMIT: dict[type[OvOp], Emit] = {**ARITHMETIC, **ACTIVATIONS, **ROWS}
+EMIT: dict[type[OvOp], Emit] = {**ARITHMETIC, **ACTIVATIONS, **ROWS}
 """Emitter of each row-wise op."""
 
 
@@ -48,7 +48,7 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
             _constant(program, op, values)
         else:
             operands = [values[operand] for operand in _computed(op)]
-            emit = _EMIT.get(type(op)) if isinstance(op, OvOp) else None
+            emit = EMIT.get(type(op)) if isinstance(op, OvOp) else None
             if emit is None or not isinstance(op, OvOp):
                 raise UnsupportedModel(f"{op.name} has no SHAVE form")
             values[op.results[0]] = emit(program, op, operands)
@@ -57,7 +57,7 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
 
 def kernel_refusal(op: OvOp) -> str | None:
     """Return why SHAVE cannot run a row-wise op, or None; the op's emitter is tried."""
-    emit = _EMIT.get(type(op))
+    emit = EMIT.get(type(op))
     if emit is None:
         return "without a SHAVE form"
     nibbles = [x for x in (*op.operands, *op.results) if element_of(x) in FOUR_BIT]

@@ -5,10 +5,12 @@ outputs are bound to, and runs them. To add one:
 
 1. Write a class that satisfies ``Device``, with loaded models ``LoadedModel`` and ``Program``.
 2. Provide a factory, ``factory(compiler, platform, contexts)`` (``DeviceFactory``), and register it
-   in the entry-point group ``npuw_layer.devices``. NPUW_DEVICES selects it by that name.
+   in the entry-point group ``npuw_layer.devices``. NPUW_DEVICES selects it by that name. Models
+   with NPU_USE_NPUW=NO, remote tensors and the properties of a device use the one named ``NPU``.
 3. Add optional abilities as methods: each is a Protocol below. A device without an ability is used
    in another way, or an error names the missing ability.
-4. Call ``check_device(factory)`` of ``npuw_layer.testing.check_device``.
+4. Call ``check_device(lambda: factory(compiler, "4000", Contexts()))`` of
+   ``npuw_layer.testing.check_device``; a device that shares memory: ``check_sharing``, too.
 
 While you write it, ``Core(device=…)`` takes it without an entry point. The smallest example is
 ``npuw_layer.backends.interpreter``.

@@ -126,7 +126,7 @@ class Runner:
         return self._alone(place, submission) if place.is_full else None
 
     def _together(self, speakers: Sequence[Speaker]) -> Generated:
-        """Run a token of each conversation on the smallest model with enough slots."""
+        """Run a token of each conversation on the smallest model with enough slots and rows."""
         if not speakers:
             return Generated()
         slots = fitting(self.sizes, len(speakers)) or self.sizes[-1]

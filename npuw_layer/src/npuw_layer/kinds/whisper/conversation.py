@@ -111,11 +111,10 @@ class _Generate(Generate):
         """Select the smallest variant."""
         self.variant = 0
 
-    def has_room(self) -> bool:
-        """Select a variant that reads all stored rows; the last row is the new token's."""
+    def move_on(self) -> None:
+        """Move to a variant that reads all stored rows; the last row is the new token's."""
         while self._cache.rows.tokens > self._plan.generate[self.variant].past:
             self.variant += 1
-        return True
 
 
 class _Admission(Admission):

@@ -84,7 +84,7 @@ class KVStrategy(ABC):
         del count  # by default all memory is allocated from the start
 
     def prepare_past(self, rows: int) -> None:
-        """Prepare the first rows to be read: copy new rows, and zero forgotten ones.
+        """Copy new rows to their place, and zero forgotten ones, before the first rows are read.
 
         No token attends to forgotten rows, but a NaN there would survive multiplication by 0.
         """

@@ -66,13 +66,11 @@ class Generate:
         if capacities[self.variant] < stored + reserve:
             _log.warning("after %d tokens, fewer than %d can be generated", stored, reserve)
 
-    def has_room(self) -> bool:
-        """Return whether more tokens fit; move from a full variant to the next larger one."""
-        while self._cache.rows.tokens >= self._plan.generate[self.variant].past:
-            if self.variant + 1 == len(self._variants):
-                return False
+    def move_on(self) -> None:
+        """Move from a full variant to the next larger one; the last one stays."""
+        stored, last = self._cache.rows.tokens, len(self._variants) - 1
+        while self.variant < last and stored >= self._plan.generate[self.variant].past:
             self.variant += 1
-        return True
 
     def run(self, tokens: NewTokens, target: LogitsTarget | None) -> Array | None:
         """Read tokens after the stored ones, and compute the logits of all new tokens.
@@ -84,7 +82,7 @@ class Generate:
         Returns:
             Logits f32 [1, n, V]; None if they are in the target.
         """
-        self.has_room()
+        self.move_on()
         count = len(tokens)
         variant = self.last = (self._variants if count > 1 else self._singles)[self.variant]
         if self._head is None:

@@ -6,7 +6,7 @@ Each row of ``TABLE`` has a state, an event, its act and the next state:
     idle        prompt    begin      prefilling   chunks by choose_prefill
     idle        step      start      generating   the variant by select_generate_request
     prefilling  read      select     generating   rows are in place, or copied before the next run
-    generating  step      step       generating   a full variant hands its rows over to the next
+    generating  step      step       generating   after a full variant, the next reads the same rows
     generating  filled    nothing    full         no variant has room for one more token
     generating  text      read on    prefilling   after the stored rows
     full        step      make room  generating   TRUNCATE; ERROR rejects, SLIDE is never full
