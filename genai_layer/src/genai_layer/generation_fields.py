@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from copy import copy
-from enum import Enum
 from typing import Annotated, ClassVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from genai_layer.lora.adapter_config import AdapterConfig
+from genai_layer.named_enum import NamedEnum
 from genai_layer.parameters import Parameters, plain
 from genai_layer.parsers.base import Parser
 from genai_layer.structured.config import StructuredOutputConfig
@@ -22,7 +22,7 @@ UNSET = (1 << 64) - 1
 """The value for "no limit", as in openvino_genai."""
 
 
-class StopCriteria(Enum):
+class StopCriteria(NamedEnum):
     """Condition under which beam search ends."""
 
     EARLY = 0

@@ -1,15 +1,15 @@
-"""Integer enumerations that print as those of openvino_genai."""
+"""Enumerations that behave as those of openvino_genai."""
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum
 
 
-class NamedEnum(IntEnum):
-    """Enumeration whose members print with class and name, e.g. ``StreamingStatus.STOP``."""
+class NamedEnum(Enum):
+    """Enumeration whose members convert to integers, but neither equal nor order them."""
 
-    def __str__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
+    def __int__(self) -> int:
+        return self.value
 
-    def __format__(self, format_spec: str, /) -> str:
-        return format(str(self), format_spec)
+    def __index__(self) -> int:
+        return self.value

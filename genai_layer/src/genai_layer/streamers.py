@@ -53,6 +53,8 @@ def read_status(answer: Answer) -> StreamingStatus:
     Raises:
         ConfigError: the value is not a status.
     """
+    if isinstance(answer, StreamingStatus):
+        return answer
     if answer is None:
         return StreamingStatus.RUNNING
     if not isinstance(answer, int | np.integer | np.bool_) or answer < 0:  # pyright: ignore[reportUnnecessaryIsInstance] (users err)

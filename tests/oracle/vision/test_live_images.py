@@ -19,7 +19,9 @@ def generate(prompt: str, *images: np.ndarray, **parameters: Any) -> Callable[..
         metrics = said.perf_metrics
         counts = (metrics.get_num_input_tokens(), metrics.get_total_image_slice_count())
         scores = said.scores if package is ours else pytest.approx(said.scores, rel=1e-3)
-        return said.texts, scores, [each.name for each in said.finish_reasons], counts
+        reasons = [each.name for each in said.finish_reasons]
+        omni = said.full_token_ids, said.intermediate_hidden_states
+        return said.texts, scores, reasons, counts, omni
 
     return act
 

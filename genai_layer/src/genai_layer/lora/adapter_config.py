@@ -6,7 +6,6 @@ Source: openvino_genai.AdapterConfig.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from numbers import Real
 from typing import Any, Self, cast, overload
 
@@ -14,9 +13,10 @@ import numpy as np
 
 from genai_layer.errors import ConfigError
 from genai_layer.lora.adapter import Adapter
+from genai_layer.named_enum import NamedEnum
 
 
-class AdapterMode(Enum):
+class Mode(NamedEnum):
     """Implementation of adapters in a model; fixed when the pipeline is created."""
 
     MODE_AUTO = 0
@@ -31,9 +31,9 @@ class AdapterMode(Enum):
     """Adapters are added to the weights."""
 
     @property
-    def settled(self) -> AdapterMode:
+    def settled(self) -> Mode:
         """Mode of a pipeline, with MODE_AUTO resolved."""
-        return AdapterMode.MODE_DYNAMIC if self is AdapterMode.MODE_AUTO else self
+        return Mode.MODE_DYNAMIC if self is Mode.MODE_AUTO else self
 
 
 Several = Sequence[Adapter] | Sequence[tuple[Adapter, float]]
@@ -49,22 +49,22 @@ class AdapterConfig:
         ConfigError: the arguments match none of these forms.
     """
 
-    Mode = AdapterMode
+    Mode = Mode
 
     @overload
-    def __init__(self, mode: AdapterMode = ..., /) -> None: ...
+    def __init__(self, mode: Mode = ..., /) -> None: ...
     @overload
-    def __init__(self, adapter: Adapter, alpha: float, mode: AdapterMode = ...) -> None: ...
+    def __init__(self, adapter: Adapter, alpha: float, mode: Mode = ...) -> None: ...
     @overload
-    def __init__(self, adapter: Adapter, mode: AdapterMode = ...) -> None: ...
+    def __init__(self, adapter: Adapter, mode: Mode = ...) -> None: ...
     @overload
-    def __init__(self, adapters: Several, mode: AdapterMode = ...) -> None: ...
+    def __init__(self, adapters: Several, mode: Mode = ...) -> None: ...
     @overload
-    def __init__(self, *, mode: AdapterMode = ...) -> None: ...
+    def __init__(self, *, mode: Mode = ...) -> None: ...
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         given = _named(args, kwargs)
-        self._mode: AdapterMode = given.get("mode", AdapterMode.MODE_AUTO)
+        self._mode: Mode = given.get("mode", Mode.MODE_AUTO)
         self._pairs: list[tuple[Adapter, float]] = []
         if "adapter" in given:
             self._pairs = [_pair((given["adapter"], given.get("alpha", 1.0)))]
@@ -73,7 +73,7 @@ class AdapterConfig:
             self._pairs = [_pair((x, 1.0) if isinstance(x, Adapter) else x) for x in several]
 
     @property
-    def mode(self) -> AdapterMode:
+    def mode(self) -> Mode:
         """Mode in which a model is adapted."""
         return self._mode
 
@@ -168,7 +168,7 @@ def _named(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         if name in given:
             raise ConfigError(f"AdapterConfig: {name} is given twice")
         given[name] = value
-    kinds = {"mode": AdapterMode, "adapter": Adapter, "adapters": Sequence, "alpha": Real}
+    kinds = {"mode": Mode, "adapter": Adapter, "adapters": Sequence, "alpha": Real}
     for name, value in given.items():
         if name not in kinds or not isinstance(value, kinds[name]):
             raise ConfigError(f"AdapterConfig: {name} = {value!r}: {_FORMS}")
@@ -184,7 +184,7 @@ _FORMS = (
 
 
 def _name_of(index: int, value: object) -> str:
-    if isinstance(value, AdapterMode):
+    if isinstance(value, Mode):
         return "mode"
     if index == 0:
         return "adapter" if isinstance(value, Adapter) else "adapters"

@@ -18,7 +18,7 @@ import numpy as np
 from genai_layer.abilities import AdapterVariable, LowRank, SupportsAdapters
 from genai_layer.errors import AdapterError, ConfigError, PropertyError
 from genai_layer.lora.adapter import blend
-from genai_layer.lora.adapter_config import AdapterConfig, AdapterMode
+from genai_layer.lora.adapter_config import AdapterConfig, Mode
 from genai_layer.runtime import AnyModel, Array, CompiledModel, Core, InferRequest, VariableState
 
 _NAME = re.compile(r"lora_state_\d+(?P<product>.+)\.(?P<part>A|alpha|B)", re.DOTALL)
@@ -112,7 +112,7 @@ def compile_with(
     return core.compile_adapted(model, device, properties, added, mode)
 
 
-_FIXED = (AdapterMode.MODE_STATIC, AdapterMode.MODE_FUSE)
+_FIXED = (Mode.MODE_STATIC, Mode.MODE_FUSE)
 
 
 def control(
@@ -170,7 +170,7 @@ class AdapterController:
         self._rank: int | None = None
         if config.mode not in _FIXED:
             self._set(self._wanted)
-        if config.mode is AdapterMode.MODE_STATIC_RANK:
+        if config.mode is Mode.MODE_STATIC_RANK:
             self._rank = self._total(config)
 
     @classmethod
@@ -181,7 +181,7 @@ class AdapterController:
             AdapterError: the model has no states for adapters, or the mode is not MODE_DYNAMIC.
         """
         controller = cls(states, AdapterConfig())
-        settable = config.mode.settled is AdapterMode.MODE_DYNAMIC
+        settable = config.mode.settled is Mode.MODE_DYNAMIC
         if not controller._states or not settable:
             raise AdapterError(
                 "adapters: the model of BLOB_PATH has no states for them, or the mode is not "
@@ -207,7 +207,7 @@ class AdapterController:
 
     def _checked(self, config: AdapterConfig) -> AdapterConfig:
         mode = self._wanted.mode
-        if config.mode not in (AdapterMode.MODE_AUTO, mode):
+        if config.mode not in (Mode.MODE_AUTO, mode):
             raise ConfigError(
                 f"adapters: the pipeline was created in {mode.name}, which cannot change to "
                 f"{config.mode.name}; leave the mode out"

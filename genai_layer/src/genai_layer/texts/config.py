@@ -7,12 +7,12 @@ docs/reference/genai.md#embedding-and-reranking.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
 from genai_layer.errors import ConfigError
+from genai_layer.named_enum import NamedEnum
 from genai_layer.parameters import Parameters
 
 PaddingSide = Literal["left", "right"]
@@ -20,7 +20,7 @@ PaddingSide = Literal["left", "right"]
 _Count = Annotated[int, Field(ge=0)]
 
 
-class PoolingType(Enum):
+class PoolingType(NamedEnum):
     """Reduction of a text's hidden states to its embedding."""
 
     CLS = 0

@@ -11,6 +11,7 @@ from typing import Self
 
 from genai_layer.perf_metrics import MeanStdPair, PerfMetrics
 from genai_layer.results import DecodedResults
+from genai_layer.tensor import Tensor
 
 
 @dataclass(slots=True)
@@ -75,3 +76,9 @@ class VLMDecodedResults(DecodedResults):
     """Generated texts; ``str`` returns the text, or lines "score: text" of several."""
 
     perf_metrics: VLMPerfMetrics = field(default_factory=VLMPerfMetrics, repr=False)
+    full_token_ids: list[list[int]] = field(default_factory=list[list[int]], repr=False)
+    """Empty, as only models of speech have them."""
+    intermediate_hidden_states: list[list[Tensor]] = field(
+        default_factory=list[list[Tensor]], repr=False
+    )
+    """Empty, as only models of speech have them."""

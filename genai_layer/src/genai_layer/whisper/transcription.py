@@ -77,7 +77,7 @@ class Transcription:
                 self.segments += cut.parts
                 self.tokens += cut.tokens
                 for token in cut.tokens:
-                    status = max(status, self._text(token))
+                    status = max(status, self._text(token), key=int)
                 frame += cut.frames
             else:
                 self.tokens += found.tokens
