@@ -103,3 +103,8 @@ def test_metrics_are_added_in_place(speaks) -> None:
 def test_metrics_of_different_pipelines_are_not_added() -> None:
     with pytest.raises(GenAIUsageError, match="load times of 5 and 7 ms belong to different"):
         PerfMetrics(load_time=5) + PerfMetrics(load_time=7)
+
+
+def test_metrics_are_added_to_metrics_alone() -> None:
+    with pytest.raises(TypeError, match="metrics and 1 cannot be added"):
+        PerfMetrics() + 1  # type: ignore[operator]

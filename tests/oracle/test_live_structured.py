@@ -284,10 +284,3 @@ def test_deprecated_tags_print_equally() -> None:
         for package in (ours, theirs)
     )
     assert found == expected
-
-
-def test_all_public_members_exist() -> None:
-    for name in ("StructuredOutputConfig", "StructuralTagsConfig", "StructuralTagItem"):
-        values = [getattr(package, name)() for package in (ours, theirs)]
-        found, expected = ({n for n in dir(one) if not n.startswith("_")} for one in values)
-        assert expected <= found, name

@@ -90,10 +90,10 @@ class GenerationConfig(GenerationFields):
             values["stop_criteria"] = _STOP_CRITERIA[early]
         return values
 
-    def set_eos_token_id(self, eos_token_id: int) -> None:
+    def set_eos_token_id(self, tokenizer_eos_token_id: int) -> None:
         """Set the end-of-text id, and make it a stop token."""
-        self.eos_token_id = eos_token_id
-        self.stop_token_ids = {*self.stop_token_ids, eos_token_id}
+        self.eos_token_id = tokenizer_eos_token_id
+        self.stop_token_ids = {*self.stop_token_ids, tokenizer_eos_token_id}
 
     def update_generation_config(self, **values: Any) -> None:
         """Change some fields; if one is rejected, none changes. The end-of-text id becomes a stop.

@@ -174,7 +174,10 @@ class PerfMetrics:
 
         Raises:
             GenAIUsageError: the other generation belongs to another pipeline.
+            TypeError: the other value has no metrics.
         """
+        if not isinstance(other, PerfMetrics):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
+            raise TypeError(f"metrics and {other!r} cannot be added; add metrics of a generation")
         if self.load_time != other.load_time:
             raise GenAIUsageError(
                 f"metrics with load times of {self.load_time:.0f} and {other.load_time:.0f} ms "

@@ -76,9 +76,20 @@ class LLMPipeline(TextPipeline):
     def __init__(
         self,
         models_path: str | bytes | os.PathLike[str],
-        tokenizer: Tokenizer | str | None = None,
-        device: str | Mapping[str, Any] | None = None,
-        config: Mapping[str, Any] | None = None,
+        device: str,
+        config: Mapping[str, Any] = ...,
+        *,
+        core: Core | None = None,
+        adapters: AdapterConfig | None = None,
+        **properties: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        models_path: str | bytes | os.PathLike[str],
+        tokenizer: Tokenizer,
+        device: str,
+        config: Mapping[str, Any] = ...,
         *,
         core: Core | None = None,
         adapters: AdapterConfig | None = None,

@@ -61,6 +61,7 @@ JOINED = [
     (A + (B + C), S.Concat(A, B, C)),
     ((A + B) + (A + C), S.Concat(A, B, A, C)),
     (A | B | C, S.Union(A, B, C)),
+    (A | B, S.Union(elements=[A, B])),
     (A | (B | C), S.Union(A, B, C)),
     ((A | B) + C, S.Concat(S.Union(A, B), C)),
     (A + "{}", S.Concat(A, "{}")),

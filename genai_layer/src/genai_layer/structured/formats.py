@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, cast, overload
 
 from genai_layer.errors import ConfigError
 
@@ -145,16 +145,21 @@ class _Elements(StructuralFormat):
     elements: list[AnyFormat]
     _type: ClassVar[str]
 
-    def __init__(self, *elements: Any) -> None:
-        given = elements
-        if len(elements) == 1 and isinstance(elements[0], Iterable):
-            given = tuple(cast(Iterable[Any], elements[0]))
+    @overload
+    def __init__(self, elements: Iterable[AnyFormat]) -> None: ...
+    @overload
+    def __init__(self, *several: AnyFormat) -> None: ...
+
+    def __init__(self, *several: Any, elements: Iterable[Any] | None = None) -> None:
+        given: list[Any] = [*several] if elements is None else [*several, elements]
+        if len(given) == 1 and isinstance(given[0], Iterable):
+            given = [*cast(Iterable[Any], given[0])]
         for element in given:
             if not isinstance(element, AnyFormat):
                 raise ConfigError(f"{type(self).__name__}: {element!r} is no format; pass formats")
         if len(given) < 2:
             raise ValueError(f"StructuredOutputConfig.{type(self).__name__}: pass two elements")
-        self.elements = list(given)
+        self.elements = given
 
     def to_format(self) -> Format:
         """Return the JSON form."""

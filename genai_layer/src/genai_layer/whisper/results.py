@@ -110,10 +110,10 @@ class Recorder:
 class WhisperDecodedResultChunk:
     """Segment of a text, with its times in seconds."""
 
-    start_ts: float
-    end_ts: float
+    start_ts: float = 0.0
+    end_ts: float = -1.0
     """End, or -1 if the audio ends within the segment."""
-    text: str
+    text: str = ""
 
 
 @dataclass(slots=True)
