@@ -150,11 +150,12 @@ def test_a_request_with_more_sequences_than_places_runs_alone(pipes: Pipes) -> N
 def test_metrics_are_those_of_a_request(pipes: Pipes) -> None:
     pipe = pipes()
     handle = pipe.add_request(0, "hello", greedy(4))
-    with pytest.raises(GenAIError, match="has not ended"):
-        handle.get_perf_metrics()
+    for getter in (handle.get_perf_metrics, handle.get_vlm_perf_metrics):
+        with pytest.raises(GenAIError, match="has not ended"):
+            getter()
+    run_steps(pipe)
     with pytest.raises(GenAIError, match="no images"):
         handle.get_vlm_perf_metrics()
-    run_steps(pipe)
     metrics = handle.get_perf_metrics()
     assert metrics.get_num_generated_tokens() == 4
     raw = metrics.raw_metrics

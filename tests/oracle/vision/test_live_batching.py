@@ -88,6 +88,9 @@ def test_requests_with_images_are_equal(pipes: tuple[Any, Any], tools: Any, temp
         ]
         while pipe.has_non_finished_requests():
             pipe.step()
-        return [handle.read_all()[0].generated_ids for handle in handles]
+        metrics = [handle.get_vlm_perf_metrics() for handle in handles]
+        counts = [(m.get_total_image_slice_count(), m.get_num_input_tokens()) for m in metrics]
+        encoded = [len(m.vlm_raw_metrics.vision_encoding_durations) for m in metrics]
+        return [handle.read_all()[0].generated_ids for handle in handles], counts, encoded
 
     check_alike(pipes, act)

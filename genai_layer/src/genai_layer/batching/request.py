@@ -14,7 +14,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from genai_layer.batching.outputs import GenerationOutput, Outputs, joined
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
@@ -28,6 +27,7 @@ from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import GenerationFinishReason
 from genai_layer.sampling.processors import Constraint
 from genai_layer.streamers import StreamingStatus
+from genai_layer.vision.results import VLMPerfMetrics
 
 
 class GenerationStatus(NamedEnum):
@@ -203,13 +203,16 @@ class GenerationHandle:
             raise GenAIUsageError("metrics: the request has not ended; run steps until it has")
         return self._stream.metrics
 
-    def get_vlm_perf_metrics(self) -> NoReturn:
-        """Reject the call: only requests with images have these metrics.
+    def get_vlm_perf_metrics(self) -> VLMPerfMetrics:
+        """Return the durations of a request to a model of images.
 
         Raises:
-            GenAIUsageError: always.
+            GenAIUsageError: the request has not ended, or the model reads no images.
         """
-        raise GenAIUsageError("the request has no images; call get_perf_metrics")
+        metrics = self.get_perf_metrics()
+        if not isinstance(metrics, VLMPerfMetrics):
+            raise GenAIUsageError("metrics: the model reads no images; call get_perf_metrics")
+        return metrics
 
     def _check_kept(self) -> None:
         if self._stream.dropped:
