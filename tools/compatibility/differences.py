@@ -33,7 +33,7 @@ class Difference:
 
 def differences() -> list[Difference]:
     """Return all differences, by name."""
-    aspects = (_members, _values, _getters, _bases, _operations)
+    aspects = (_members, _integers, _values, _getters, _bases, _operations)
     found = [*_names(), *_refusals()]
     found += [each for pair in pairs() for aspect in aspects for each in aspect(pair)]
     found += [each for function in functions() for each in _forms(function)]
@@ -54,27 +54,24 @@ def _kind(value: object) -> str:
 
 
 def _members(pair: Pair) -> Iterator[Difference]:
-    """Compare members by name; those of enumerations by value, in both directions."""
-    if pair.is_enumeration:
-        there, here = map(_integers, (pair.there, pair.here))
-        for name in {**there, **here}:
-            values = there.get(name, ABSENT), here.get(name, ABSENT)
-            if values[0] != values[1]:
-                yield Difference(f"{pair.path}.{name}", *values)
-        return
+    """Compare the names of members; here, some exist only in objects."""
     samples = pair.samples()
-    here = {*dir(pair.here), *dir(samples[1] if samples else None), *_fields(pair.here)}
+    here = {*dir(pair.here), *dir(samples and samples[1])}
     for name in public(pair.there):
-        if name not in here:
+        if not pair.is_enumeration and name not in here:
             yield Difference(f"{pair.path}.{name}", "member", ABSENT)
 
 
-def _integers(enumeration: Any) -> dict[str, str]:
-    return {name: str(member.value) for name, member in enumeration.__members__.items()}
-
-
-def _fields(kind: Any) -> list[str]:
-    return [*getattr(kind, "model_fields", ())]
+def _integers(pair: Pair) -> Iterator[Difference]:
+    """Compare the members of enumerations by value, in both directions."""
+    there, here = (
+        {name: str(member.value) for name, member in getattr(each, "__members__", {}).items()}
+        for each in (pair.there, pair.here)
+    )
+    for name in {**there, **here}:
+        values = there.get(name, ABSENT), here.get(name, ABSENT)
+        if values[0] != values[1]:
+            yield Difference(f"{pair.path}.{name}", *values)
 
 
 def _values(pair: Pair) -> Iterator[Difference]:
@@ -97,9 +94,11 @@ def _values(pair: Pair) -> Iterator[Difference]:
 def _getters(pair: Pair) -> Iterator[Difference]:
     """Compare what the getters of new objects return."""
     samples = pair.samples()
-    for name in public(pair.there) if samples else ():
+    if samples is None:
+        return
+    for name in public(pair.there):
         if _GETTER.match(name) and hasattr(pair.here, name):
-            there, here = (outcome(getattr(each, name)) for each in samples or ())
+            there, here = (outcome(getattr(each, name)) for each in samples)
             if plain(there) != plain(here) and not isinstance(there, TypeError):
                 yield Difference(f"{pair.path}.{name}()", plain(there), plain(here))
 

@@ -48,19 +48,18 @@ class Pair:
         return hasattr(self.there, "__members__")
 
     def samples(self) -> tuple[Any, Any] | None:
-        """Return an object of each class, made alike; None if scripts make none."""
-        make: Callable[[Any, Any], Any] = SAMPLES.get(self.path, lambda _, kind: kind())
-        if self.is_enumeration:
-            make = _first_member
-        found = [
-            outcome(partial(make, package, kind))
-            for package, kind in zip(PACKAGES, (self.there, self.here), strict=True)
-        ]
-        return None if any(isinstance(each, Exception) for each in found) else (found[0], found[1])
+        """Return an object of each class, made alike; None if openvino_genai makes none so."""
+        make = _first_member if self.is_enumeration else SAMPLES.get(self.path, _without_arguments)
+        there = outcome(partial(make, openvino_genai, self.there))
+        return None if isinstance(there, Exception) else (there, make(genai_layer, self.here))
 
 
 def _first_member(_: Any, kind: Any) -> Any:
     return next(iter(kind.__members__.values()))
+
+
+def _without_arguments(_: Any, kind: Any) -> Any:
+    return kind()
 
 
 _IDS = openvino.Tensor(np.array([[1, 2]]))
