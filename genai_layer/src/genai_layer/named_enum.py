@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class NamedEnum(Enum):
-    """Enumeration whose members convert to integers, but neither equal nor order them."""
+    """Enumeration whose members convert to integers, equal none, and have no order."""
 
     def __int__(self) -> int:
         return self.value
