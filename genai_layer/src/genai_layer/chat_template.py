@@ -7,7 +7,8 @@ variables, and its output is bounded.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -23,7 +24,8 @@ from genai_layer.errors import TemplateError
 MAX_CHARACTERS = 4 << 20
 """A limit above any context length; a template that writes more is broken or hostile."""
 
-_MAX_RANGE = 100_000
+_FILE = "<template>"
+"""jinja2's name for the file of a template without one, in tracebacks."""
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -49,8 +51,20 @@ def _raise_exception(message: str) -> NoReturn:
     raise jinja2.TemplateError(message)
 
 
-def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Return JSON as it stands, unlike jinja2's own filter, which escapes HTML.
+
+    Source: tojson of transformers' chat templates, whose parameters these are.
+    """
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
 
 
 def _strftime_now(form: str) -> str:
@@ -90,21 +104,49 @@ def render(
         "raise_exception": _raise_exception,
         "strftime_now": _strftime_now,
     }
-    pieces: list[str] = []
-    size = 0
     try:
-        for piece in _compile(source).generate(given):
-            pieces.append(piece)
-            size += len(piece)
-            if size > MAX_CHARACTERS:
-                raise TemplateError(f"the chat template writes over {MAX_CHARACTERS} characters")
-    except (jinja2.TemplateError, TypeError, ValueError, KeyError, ArithmeticError) as error:
+        text = _bounded(_compile(source).generate(given))
+    except TemplateError:
+        raise
+    except (RecursionError, MemoryError) as error:
+        name = type(error).__name__
+        raise TemplateError(f"the chat template{_line(error)} exceeds limits: {name}") from error
+    except Exception as error:  # a template calls methods of texts, lists and filters at will
         raise TemplateError(
-            f"the chat template fails on these messages: {error}; pass another with "
-            "set_chat_template, or apply_chat_template=False"
+            f"the chat template{_line(error)} fails on these messages: {_reason(error)}",
+            "pass another with set_chat_template, or apply_chat_template=False",
         ) from error
-    except (RecursionError, MemoryError, OverflowError) as error:
-        raise TemplateError(f"the chat template exceeds limits: {type(error).__name__}") from error
-    if not size:
+    if not text:
         raise TemplateError("the chat template renders an empty prompt for these messages")
-    return "".join(pieces)
+    return text
+
+
+def _bounded(parts: Iterable[str]) -> str:
+    """Join the parts of a text.
+
+    Raises:
+        TemplateError: the text is too long.
+    """
+    kept: list[str] = []
+    size = 0
+    for part in parts:
+        kept.append(part)
+        size += len(part)
+        if size > MAX_CHARACTERS:
+            raise TemplateError(f"the chat template writes over {MAX_CHARACTERS} characters")
+    return "".join(kept)
+
+
+def _line(error: Exception) -> str:
+    """Return the place of an error in the template, which jinja2 adds to the traceback."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return f", line {error.lineno},"
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == _FILE]
+    return f", line {lines[-1]}," if lines else ""
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says; the names of Python's own errors are a part of it."""
+    known = isinstance(error, jinja2.TemplateError)
+    return str(error) if known else f"{type(error).__name__}: {error}"

@@ -63,7 +63,16 @@ class ParseError(GenAIInputError):
 
 
 class TemplateError(GenAIInputError):
-    """A chat template is missing, or fails on these messages."""
+    """A chat template is missing, or fails on these messages.
+
+    Args:
+        problem: the template, its line, and the reason.
+        remedy: what a caller of the library can do.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+        self.problem = problem
 
 
 class TranscriptError(GenAIInputError):

@@ -173,5 +173,7 @@ def test_a_model_without_a_template_has_no_chats(serve: Serve) -> None:
 def test_messages_that_the_template_rejects_are_the_clients_error(serve: Serve) -> None:
     template = "{{ raise_exception('roles must alternate') }}"
     client, _ = serve("yes", template=template)
-    with pytest.raises(openai.BadRequestError, match="rejects them: roles must alternate"):
+    with pytest.raises(
+        openai.BadRequestError, match="line 1, fails on these messages: roles must alternate"
+    ):
         chat(client)
