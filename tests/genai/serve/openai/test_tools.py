@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import openai
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.genai.serve.openai.conftest import HERMES, LLAMA, Serve
 from tests.genai.serve.openai.test_chat import chat
@@ -208,7 +208,27 @@ def names_of(parts: list[Part]) -> list[Any]:
 
 
 BROKEN = '<tool_call>{"name": </tool_call>'
+QUOTED = (
+    '<tool_call>{"name": "clock", "arguments": {"a": "</tool_call> \\"<tool_call>"}}</tool_call>'
+)
+UNKNOWN = f'<tool_call>{{"name": "x", "arguments": {{"a": {json.dumps(CLOCKED)}}}}}</tool_call>'
 READS = {
+    f"a {QUOTED}{CLOCKED}": [
+        "a",
+        ("clock", '{"a": "</tool_call> \\"<tool_call>"}'),
+        ("clock", "{}"),
+    ],
+    UNKNOWN: [UNKNOWN],
+    f"Use <tool_call> tags: {CLOCKED}": ["Use <tool_call> tags:", ("clock", "{}")],
+    f"<tool_call>{CLOCKED}": ["<tool_call>", ("clock", "{}")],
+    f'<tool_call>{{"name": "x {CLOCKED}': ['<tool_call>{"name": "x', ("clock", "{}")],
+    f'<tool_call>{{"a": 1}} x</tool_call>{CLOCKED}': [
+        '<tool_call>{"a": 1} x</tool_call>',
+        ("clock", "{}"),
+    ],
+    '<tool_call>{"name": "clock", "arguments": {"a": 1e999}}</tool_call>': [
+        '<tool_call>{"name": "clock", "arguments": {"a": 1e999}}</tool_call>'
+    ],
     "a b \n": ["a b \n"],
     f"a {CLOCKED}": ["a", ("clock", "{}")],
     f"{CLOCKED} \n {CLOCKED}\n": [("clock", "{}")] * 2,
@@ -229,6 +249,49 @@ def test_the_parts_do_not_depend_on_the_steps(text: str, cuts: set[int]) -> None
     steps = [text[a:b] for a, b in pairwise(places)]
     found = parts_of(TaggedReader(calls.HERMES, {"clock"}), steps)
     assert names_of(found) == READS[text]
+
+
+MARKS = ["<tool_call>", "</tool_call>", "<tool_", "call>", "[CALL]", "[/CALL]", '"', "\\", "}", "]"]
+TEXTS = st.lists(st.sampled_from([*MARKS, "a", " ", "é", "\n"]), max_size=5).map("".join)
+VALUES = st.recursive(
+    TEXTS
+    | st.integers()
+    | st.booleans()
+    | st.none()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+ARGUMENTS = st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), min_size=1, max_size=3)
+TAGGED_FORMS = [
+    calls.HERMES,
+    calls.Form("parameters", "[CALL]", "[/CALL]"),
+    calls.Form("a", "]", "}"),
+]
+
+
+@pytest.mark.parametrize("form", [*TAGGED_FORMS, calls.LLAMA], ids=lambda form: form.begin)
+@given(
+    given_arguments=ARGUMENTS,
+    space=st.sampled_from(["", "\n"]),
+    escaped=st.booleans(),
+    data=st.data(),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_arguments_are_read_from_any_steps(
+    form: calls.Form, given_arguments: list[Any], space: str, escaped: bool, data: st.DataObject
+) -> None:
+    several = given_arguments if form.begin else given_arguments[:1]
+    bodies = [
+        json.dumps({"name": "f", form.arguments: one}, ensure_ascii=escaped) for one in several
+    ]
+    text = "\n".join(f"{form.begin}{space}{body}{space}{form.end}" for body in bodies)
+    cuts = data.draw(st.sets(st.integers(0, len(text)), max_size=12) | st.just({*range(len(text))}))
+    steps = [text[a:b] for a, b in pairwise([0, *sorted(cuts), len(text)])]
+    kind = TaggedReader if form.begin else JsonReader
+    parts = parts_of(kind(form, {"f"}), steps)
+    assert [part.name for part in parts if isinstance(part, Call)] == ["f"] * len(several)
+    assert [json.loads(part.arguments) for part in parts if isinstance(part, Call)] == several
 
 
 @pytest.mark.parametrize(
@@ -293,3 +356,21 @@ def test_grammars_accept_what_readers_read(serve: Serve, template, values, right
                 break
             constraint.advance(token)
         assert accepted is (text in right), text
+
+
+@pytest.mark.parametrize("arguments", ["", " ", "null", "{}"])
+def test_an_earlier_call_may_have_no_arguments(serve: Serve, arguments: str) -> None:
+    client, model = serve("ok", template=HERMES)
+    call: Any = {"id": "1", "type": "function"}
+    call["function"] = {"name": "clock", "arguments": arguments}
+    turn: Any = {"role": "assistant", "content": None, "tool_calls": [call]}
+    chat(client, messages=[{"role": "user", "content": "?"}, turn], **ASK)
+    assert '{"name": "clock", "arguments": {}}' in model.prompt()
+
+
+def test_a_template_that_fails_on_tools_is_an_error_of_the_request(serve: Serve) -> None:
+    template = "{% for k in tools[0].function.parameters.properties | dictsort %}{% endfor %}x"
+    client, _ = serve("x", template=f"\n{template}")
+    tool: Any = {"type": "function", "function": {"name": "f", "parameters": {"properties": None}}}
+    with pytest.raises(openai.BadRequestError, match=r"line 2, fails .* AttributeError"):
+        chat(client, tools=[tool])

@@ -118,9 +118,10 @@ def _call(call_id: str, name: str, arguments: str, place: str) -> dict[str, Any]
         BadRequest: the arguments are no JSON object.
     """
     try:
-        found: object = json.loads(arguments)
+        found: object = json.loads(arguments) if arguments.strip() else None
     except (ValueError, RecursionError):
-        found = None
+        found = arguments
+    found = {} if found is None else found  # clients write "" or "null" for no arguments
     if not isinstance(found, dict):
         raise BadRequest(f"{place}: no JSON object; pass the arguments as generated", param=place)
     function = {"name": name, "arguments": cast(dict[str, Any], found)}
@@ -213,7 +214,6 @@ def _encode(model: ServedTextModel, messages: Sequence[TemplateMessage], offer: 
         return encoder.chat(history, RawPerfMetrics())
     except TemplateError as error:
         raise BadRequest(
-            f"messages: the chat template of {model.name} rejects them: "
-            f"{error.__cause__ or error}; change the messages",
+            f"messages: {model.name}: {error.problem}; change the messages or the tools",
             param="messages",
         ) from error

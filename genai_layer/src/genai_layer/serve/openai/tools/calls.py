@@ -13,9 +13,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+import pydantic_core
+
 from genai_layer.detokenizer import longest_beginning
-from genai_layer.errors import ParseError
-from genai_layer.parsers.tool_calls import Llama3JsonToolParser
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -75,19 +75,39 @@ def read_call(text: str, form: Form, names: Collection[str]) -> Call | None:
         form: form of calls.
         names: known functions.
     """
-    text = text.strip()
-    if not (text.startswith("{") and text.endswith("}")):
-        return None
-    message: dict[str, Any] = {"content": text}
     try:
-        Llama3JsonToolParser().parse(message)
-    except ParseError:
+        found: object = _from_json(text)
+        call = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+        name, arguments = call.get("name"), call.get(form.arguments)
+        if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
+            return None
+        return Call(name, json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+    except ValueError:  # no JSON, or a number beyond the range of floats
         return None
-    call = cast(dict[str, Any], message["tool_calls"][0])
-    name, arguments = call.get("name"), call.get(form.arguments)
-    if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
-        return None
-    return Call(name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _from_json(text: str) -> object:
+    """Return a JSON value.
+
+    Raises:
+        ValueError: the text is not JSON.
+    """
+    return pydantic_core.from_json(text, allow_inf_nan=False)
+
+
+def _json_error(text: str) -> str:
+    """Return the reason why a text is no JSON value; empty if it is one."""
+    try:
+        _from_json(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _begins_json(text: str) -> bool:
+    """Return whether a text is a JSON value, or the beginning of one."""
+    error = _json_error(text)
+    return not error or error.startswith("EOF while parsing")
 
 
 Part = str | Call
@@ -121,6 +141,9 @@ class PlainReader:
 class TaggedReader:
     """Reader of calls between tags; ``Reader``. A broken call stays text, with its tags.
 
+    A call is a begin tag, a JSON value and an end tag: tags in the value's texts are no tags. A
+    begin tag without a value is text, and so is a value that is no call of a known function.
+
     Args:
         form: form of calls, with tags.
         names: known functions.
@@ -130,6 +153,8 @@ class TaggedReader:
         self._form = form
         self._names = names
         self._held = ""
+        self._inside = 0
+        """Place in the held text up to which end tags are a part of the value."""
         self._gap = ""
         """Space after the text so far; a call that follows drops it."""
         self._called = False
@@ -137,32 +162,56 @@ class TaggedReader:
     def feed(self, text: str) -> list[Part]:
         """Read more text; text that may begin a call is held back."""
         self._held += text
-        parts: list[Part] = []
-        while True:
-            before, begin, after = self._held.partition(self._form.begin)
-            if not begin:
-                certain = len(self._held) - longest_beginning(self._held, [self._form.begin])
-                parts += self._text(self._held[:certain])
-                self._held = self._held[certain:]
-                return parts
-            inner, end, rest = after.partition(self._form.end)
-            parts += self._text(before)
-            if not end:
-                self._held = begin + after
-                return parts
-            call = read_call(inner, self._form, self._names)
-            if call is None:
-                parts += self._text(begin + inner + end)
-            else:
-                parts.append(call)
-                self._gap, self._called = "", True
-            self._held = rest
+        return self._read(ended=False)
 
     def end(self) -> list[Part]:
         """Return the text that was held back."""
-        rest, self._held = self._text(self._held), ""
-        gap: list[Part] = [self._gap] if self._gap and not self._called else []
-        return rest + gap
+        parts = self._read(ended=True)
+        return [*parts, self._gap] if self._gap and not self._called else parts
+
+    def _read(self, ended: bool) -> list[Part]:
+        """Return the parts that are certain, which are all parts if the text has ended."""
+        parts: list[Part] = []
+        while self._held:
+            tagged = self._held.startswith(self._form.begin)
+            size = self._size_at_tag(ended) if tagged else self._size_of_text(ended)
+            if not size:
+                break
+            taken, self._held, self._inside = self._held[:size], self._held[size:], 0
+            parts += self._call(taken) if tagged else self._text(taken)
+        return parts
+
+    def _size_of_text(self, ended: bool) -> int:
+        """Return the size of the text before the next begin tag, or before a part of one."""
+        at = self._held.find(self._form.begin)
+        if at >= 0:
+            return at
+        return len(self._held) - (0 if ended else self._open_size(self._form.begin))
+
+    def _size_at_tag(self, ended: bool) -> int:
+        """Return the size of a value with its tags, or of a tag that is text; 0 if unknown."""
+        begin, end = len(self._form.begin), self._form.end
+        while (at := self._held.find(end, max(begin, self._inside))) >= 0:
+            if not _json_error(self._held[begin:at]):
+                return at + len(end)
+            if not _begins_json(self._held[begin : at + len(end)]):
+                return begin
+            self._inside = at + 1
+        value = self._held[begin : len(self._held) - self._open_size(end)]
+        return begin if ended or not _begins_json(value) else 0
+
+    def _open_size(self, tag: str) -> int:
+        """Return the size of the held text's end that may begin a tag."""
+        return longest_beginning(self._held, [tag])
+
+    def _call(self, tagged: str) -> list[Part]:
+        """Return the call of a value with its tags; else their text."""
+        inner = tagged.removeprefix(self._form.begin).removesuffix(self._form.end)
+        call = read_call(inner, self._form, self._names)
+        if call is None:
+            return self._text(tagged)
+        self._gap, self._called = "", True
+        return [call]
 
     def _text(self, text: str) -> list[Part]:
         """Return text up to the space at its end."""
