@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from typing import Any, cast
+from urllib.parse import quote, unquote
 
 from genai_layer.errors import ConfigError
 from genai_layer.grammars.expressions import (
@@ -22,6 +23,7 @@ from genai_layer.grammars.expressions import (
     Sequence,
     TextUntil,
 )
+from genai_layer.grammars.references import at_pointer, extended, with_pointers
 from genai_layer.grammars.regex import parse_regex
 
 _OPTIONS = {"whitespace_pattern": r"[ \n\t]+", "coerce_one_of": True}
@@ -54,9 +56,12 @@ def guided_schema(schema: Any) -> Any:
     Options of the schema itself, in its entry x-guidance, stay.
 
     Raises:
-        ConfigError: a keyword for schemas by name has another value.
+        ConfigError: a keyword for schemas by name has another value, or a reference leads to no
+            place of the schema.
     """
-    return {"x-guidance": _OPTIONS, **_closed(schema)} if isinstance(schema, dict) else schema
+    if not isinstance(schema, dict):
+        return schema
+    return {"x-guidance": _OPTIONS, **_closed(with_pointers(cast(dict[str, Any], schema)))}
 
 
 def _closed(schema: Any) -> Any:
@@ -95,6 +100,8 @@ _LINE = CharacterClass(tuple((ord(c), ord(c)) for c in "<>&\r\n"), negated=True)
 """A character of a text with a limited length."""
 _NOTES = {"title", "description", "default", "examples", "type", "properties", "required"}
 _TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "an integer"}
+_ROOT_ID = "http://parameters/"
+"""Address of the parameters' schema in the schema of one of its values."""
 _ROOT = _NOTES | {"$defs", "definitions", "$schema", "additionalProperties"}
 
 
@@ -106,33 +113,37 @@ def parameters(schema: Any) -> Expression:
     """
     if not isinstance(schema, dict) or cast(dict[str, Any], schema).get("type") != "object":
         raise ConfigError("QwenXMLParametersFormat: the schema needs the type object; set it")
-    root = cast(dict[str, Any], schema)
-    _reject(root, _ROOT)
+    _reject(cast(dict[str, Any], schema), _ROOT)
+    root = with_pointers(cast(dict[str, Any], schema))
     if root.get("additionalProperties"):
         raise ConfigError(
             "QwenXMLParametersFormat: additionalProperties are not supported; list properties"
         )
     required = _field(root, "required", list)
     parts: list[Expression] = []
-    for name, value in _field(root, "properties", dict).items():
-        parameter = Sequence((_SPACE, Literal(f"<parameter={name}>"), _value(value, root)))
+    for name in _field(root, "properties", dict):
+        value = _value(extended("/properties", name), root)
+        parameter = Sequence((_SPACE, Literal(f"<parameter={name}>"), value))
         parts.append(parameter if name in required else Repeat(parameter, 0, 1))
     return Sequence(tuple(parts))
 
 
-def _value(schema: Any, root: dict[str, Any]) -> Expression:
-    """Return the expression of a value and the end of its parameter."""
-    named = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
-    if "$ref" in named:
-        named = _definition(named["$ref"], root)
-    if "anyOf" in named:
-        return Choice(tuple(_value(option, root) for option in _field(named, "anyOf", list)))
-    if named.get("type") == "string" and not {"enum", "const"} & named.keys():
-        return _text(named)
-    if isinstance(schema, dict):
-        definitions = {name: root[name] for name in ("$defs", "definitions") if name in root}
-        schema = {**named, **definitions}
-    return Sequence((_SPACE, Json(guided_schema(schema)), _SPACE, Literal(_END)))
+def _value(place: str, root: dict[str, Any]) -> Expression:
+    """Return the expression of a value and the end of its parameter.
+
+    Args:
+        place: JSON pointer to the value's schema.
+        root: schema of the parameters, in which references are resolved.
+    """
+    target, schema = _target(place, root)
+    if "anyOf" in schema:
+        options = range(len(_field(schema, "anyOf", list)))
+        return Choice(tuple(_value(f"{target}/anyOf/{option}", root) for option in options))
+    if schema.get("type") == "string" and not {"enum", "const"} & schema.keys():
+        return _text(schema)
+    whole = {name: value for name, value in root.items() if name != "$schema"}
+    part = {"$ref": f"{_ROOT_ID}#{quote(place)}", "$defs": {"root": {**whole, "$id": _ROOT_ID}}}
+    return Sequence((_SPACE, Json(guided_schema(part)), _SPACE, Literal(_END)))
 
 
 def _text(schema: dict[str, Any]) -> Expression:
@@ -159,15 +170,25 @@ def _field(schema: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-def _definition(reference: Any, root: dict[str, Any]) -> dict[str, Any]:
-    """Return the definition that a reference names, e.g. ``#/$defs/Status``."""
-    _, _, path = str(reference).partition("#/")
-    found: Any = root
-    for name in path.split("/"):
-        found = cast(dict[str, Any], found).get(name) if isinstance(found, dict) else None
-    if not isinstance(found, dict):
-        raise ConfigError(f"QwenXMLParametersFormat: {reference} is not in the schema; define it")
-    return cast(dict[str, Any], found)
+def _target(place: str, root: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Follow references; return the place where they end, and its schema, {} for a boolean.
+
+    Raises:
+        ConfigError: references form a circle.
+    """
+    seen: set[str] = set()
+    while isinstance(schema := at_pointer(root, place), dict):
+        fields = cast(dict[str, Any], schema)
+        reference = fields.get("$ref")
+        if reference is None:
+            return place, fields
+        if place in seen:
+            raise ConfigError(
+                f"QwenXMLParametersFormat: {reference} leads back to itself; define it"
+            )
+        seen.add(place)
+        place = unquote(reference).removeprefix("#")
+    return place, {}
 
 
 def _reject(schema: dict[str, Any], known: set[str]) -> None:

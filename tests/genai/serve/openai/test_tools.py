@@ -108,10 +108,9 @@ def test_required_calls_have_a_grammar_of_tags(serve: Serve, parallel: bool) -> 
 def test_a_named_call_has_the_grammar_of_its_function(serve: Serve) -> None:
     choice = {"type": "function", "function": {"name": "weather"}}
     found = structured(serve, LLAMA, tool_choice=choice)
-    assert found["json_schema"]["properties"] == {
-        "name": {"const": "weather"},
-        "parameters": SCHEMA,
-    }
+    begin, parameters, end = found["elements"]
+    assert (begin["value"], end["value"]) == ('{"name": "weather", "parameters": ', "}")
+    assert parameters["json_schema"].items() > SCHEMA.items()
 
 
 def test_strict_calls_and_single_calls_have_a_grammar_after_the_tag(serve: Serve) -> None:
@@ -120,14 +119,6 @@ def test_strict_calls_and_single_calls_have_a_grammar_after_the_tag(serve: Serve
     assert (found["type"], found["triggers"]) == ("triggered_tags", ["<tool_call>"])
     assert found["stop_after_first"] is False
     assert structured(serve, HERMES, parallel_tool_calls=False)["stop_after_first"] is True
-
-
-def test_definitions_of_a_schema_move_to_the_root(serve: Serve) -> None:
-    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}
-    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
-    found = structured(serve, LLAMA, tools=[tool], tool_choice="required")["json_schema"]
-    assert found["$defs"] == {"A": {}}
-    assert found["properties"]["parameters"].keys() == {"type", "properties"}
 
 
 def test_a_model_that_knows_no_tools_can_be_made_to_call_one(serve: Serve) -> None:

@@ -11,7 +11,8 @@ from genai_layer.serve.openai.formats import json_grammar
 from genai_layer.serve.openai.schemas.tools import Choice, Function, NamedFunction
 from genai_layer.serve.openai.tools.calls import Form
 from genai_layer.structured.formats import (
-    JSONSchema,
+    Concat,
+    ConstString,
     StructuralFormat,
     Tag,
     TagsWithSeparator,
@@ -73,10 +74,6 @@ def make_offer(
     return Offer(functions, choice not in (None, "auto", "none"), parallel is not False)
 
 
-_DEFINITIONS = ("$defs", "definitions")
-"""Keywords of a root schema that references point to."""
-
-
 def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
     """Return the grammar that an offer needs; None if the model may write any text.
 
@@ -97,8 +94,8 @@ def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
             return TriggeredTags([form.begin], tags, stop_after_first=once)
         return None
     if offer.forced:
-        schemas = [_schema(one, form) for one in offer.functions]
-        return schemas[0] if len(schemas) == 1 else Union(schemas)
+        texts = [_text(one, form) for one in offer.functions]
+        return texts[0] if len(texts) == 1 else Union(texts)
     if strict:
         raise BadRequest(
             "tools: strict: this model's calls have no tags, so free text cannot be told from "
@@ -109,17 +106,11 @@ def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
 
 
 def _tag(function: Function, form: Form) -> Tag:
-    return Tag(f"{form.begin}\n", _schema(function, form), f"\n{form.end}")
+    return Tag(f"{form.begin}\n", _text(function, form), f"\n{form.end}")
 
 
-def _schema(function: Function, form: Form) -> JSONSchema:
-    """Return the schema of a call; definitions move to its root, as references expect them."""
-    arguments: dict[str, Any] = dict(function.parameters or {"type": "object", "properties": {}})
-    moved = {name: arguments.pop(name) for name in _DEFINITIONS if name in arguments}
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {"name": {"const": function.name}, form.arguments: arguments},
-        "required": ["name", form.arguments],
-        "additionalProperties": False,
-    }
-    return json_grammar(schema | moved)
+def _text(function: Function, form: Form) -> Concat:
+    """Return the format of a call; its parameters stay a schema whose references are its own."""
+    begin = f'{{"name": "{function.name}", "{form.arguments}": '
+    parameters = function.parameters or {"type": "object", "properties": {}}
+    return Concat(ConstString(begin), json_grammar(parameters), ConstString("}"))
