@@ -18,6 +18,8 @@ from genai_layer.chat_template import render
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
 from genai_layer.errors import ConfigError, PromptError, TemplateError
 from genai_layer.results import TokenizedInputs
+from genai_layer.template_messages import fitted, report_generic_tools
+from genai_layer.template_support import TemplateSupport, support_of
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
 from genai_layer.tokenizer_content import find_source, read_content
@@ -32,7 +34,8 @@ class Tokenizer:
     Args:
         tokenizer_path: a folder with tokenizer.json, else with openvino_tokenizer.xml and
             openvino_detokenizer.xml; and, optionally, with tokenizer_config.json,
-            special_tokens_map.json, config.json, chat_template.json and chat_template.jinja.
+            special_tokens_map.json, config.json, chat_template.json, chat_template.jinja and
+            additional_chat_templates/tool_use.jinja.
         properties: OpenVINO's properties as a dictionary; deprecated, as in openvino_genai.
         tokenizer_model: content of an ``openvino_tokenizer.xml``, instead of a folder.
         tokenizer_weights: content of its ``.bin``, a tensor u8 [n].
@@ -69,6 +72,7 @@ class Tokenizer:
         self._tokenizer, self._settings = content.tokenizer, content.settings
         self._tokens, self._ids = content.tokens, content.ids
         self._chat_template = self._original_template = content.chat_template
+        self._tool_template = content.tool_template
 
     @overload
     def encode(
@@ -175,7 +179,7 @@ class Tokenizer:
         tools: Sequence[Any] | None = None,
         extra_context: Mapping[str, Any] | None = None,
     ) -> str:
-        """Render messages as a prompt.
+        """Render messages as a prompt, in the form that the template supports.
 
         Args:
             history: the messages, with tools and extra context as defaults.
@@ -187,19 +191,37 @@ class Tokenizer:
         Raises:
             TemplateError: the model has no template, or the template fails.
         """
-        source = chat_template or self._chat_template
-        if not source:
-            raise TemplateError(
-                "the model has no chat template; pass one with set_chat_template, or set "
-                "apply_chat_template=False"
-            )
         if not isinstance(history, ChatHistory):
             history = ChatHistory(history)
         context = history.get_extra_context() if extra_context is None else dict(extra_context)
         chosen = history.get_tools() if tools is None else list(tools)
-        variables = {f"{name}_token": token for name, token in self._tokens.items()}
-        variables |= {"tools": chosen or None, **context}
-        return render(source, history.get_messages(), add_generation_prompt, variables)
+        source = chat_template or self.template_for(bool(chosen))
+        if not source:
+            raise TemplateError(
+                "the model has no chat template",
+                "pass one with set_chat_template, or set apply_chat_template=False",
+            )
+        support = self._support_of(source)
+        if chosen and not support.tools:
+            report_generic_tools(source)
+        messages = fitted(history.get_messages(), chosen, support)
+        variables = {**self._template_tokens(), "tools": chosen or None, **context}
+        return render(source, messages, add_generation_prompt, variables)
+
+    def template_for(self, tools: bool) -> str:
+        """Return the template of chats with or without tools; empty if there is none. Ours."""
+        return (tools and self._tool_template) or self._chat_template
+
+    def shows_tools(self) -> bool:
+        """Return whether the template for tools shows them; else they are described. Ours."""
+        return self._support_of(self.template_for(True)).tools
+
+    def _support_of(self, source: str) -> TemplateSupport:
+        return support_of(source, tuple(self._template_tokens().items()))
+
+    def _template_tokens(self) -> dict[str, str]:
+        """Return the special tokens by the names of their template variables."""
+        return {f"{name}_token": token for name, token in self._tokens.items()}
 
     @property
     def chat_template(self) -> str:
@@ -207,8 +229,8 @@ class Tokenizer:
         return self._chat_template
 
     def set_chat_template(self, chat_template: str) -> None:
-        """Replace the template."""
-        self._chat_template = chat_template
+        """Replace the template, also that for chats with tools."""
+        self._chat_template, self._tool_template = chat_template, ""
 
     def get_original_chat_template(self) -> str:
         """Return the model's own template."""

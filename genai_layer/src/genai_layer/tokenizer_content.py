@@ -18,6 +18,7 @@ from genai_layer import openvino_tokenizer
 from genai_layer.call_form import call_form
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file, read_object
+from genai_layer.named_templates import DEFAULT, named_templates, read_template, tool_template
 from genai_layer.openvino_tokenizer import SPECIAL, TokenizerContent, read_model
 from genai_layer.properties import check_names, with_dictionary
 from genai_layer.tensor import HasData, is_tensor
@@ -76,26 +77,14 @@ def find_template(folder: Path) -> str:
     """Return the chat template of the .jinja file, else of the .json file, else of the settings."""
     plain = folder / "chat_template.jinja"
     if is_file(plain):
-        try:
-            return plain.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{plain}: cannot be read: {error}") from error
+        return read_template(plain)
     for name in ("chat_template.json", "tokenizer_config.json"):
         found = read_object(folder / name).get("chat_template")
         if isinstance(found, str):
             return found
         if isinstance(found, list):
-            return _named_template(found)  # pyright: ignore[reportUnknownArgumentType] (JSON)
+            return named_templates(found).get(DEFAULT, "")  # pyright: ignore[reportUnknownArgumentType] (JSON)
     return ""
-
-
-def _named_template(templates: Sequence[Any]) -> str:
-    """Return the template named "default", else the first."""
-    entries: list[dict[str, Any]] = [entry for entry in templates if isinstance(entry, dict)]
-    named = {
-        str(e["name"]): str(e["template"]) for e in entries if {"name", "template"} <= e.keys()
-    }
-    return named.get("default", next(iter(named.values()), ""))
 
 
 def read_content(source: Path | TokenizerContent) -> TokenizerContent:
@@ -124,6 +113,7 @@ def _read_folder(folder: Path) -> TokenizerContent:
         settings=read_object(folder / "tokenizer_config.json"),
         tokens=special_tokens(folder),
         chat_template=find_template(folder),
+        tool_template=tool_template(folder),
     )
     _find_ids(content, folder)
     if converted is not None:

@@ -59,6 +59,7 @@ def test_braces_without_json_are_an_error(text) -> None:
         ("[1, 2]", "1, 2", {}),
         ('[x="1" ]', 'x="1" ', {"x": "1"}),
         ("[]", "", {}),
+        ('[f(a="x]y", b="2")]', "f", {}),
     ],
 )
 def test_a_pythonic_call_is_the_first_text_in_brackets(text, name, arguments) -> None:

@@ -50,6 +50,8 @@ class TokenizerContent:
     ids: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SPECIAL, -1))
     """Ids of the special tokens; -1 if there is none."""
     chat_template: str = ""
+    tool_template: str = ""
+    """Template for chats with tools; empty if the chat template is for them, too."""
 
     def override(self, converted: TokenizerContent) -> None:
         """Replace what the folder's files say by what the tokenizer model says."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -55,7 +56,7 @@ def http(app: FastAPI) -> Iterator[TestClient]:
 def serve(models: ScriptedModels, http: TestClient, tmp_path: Path) -> Serve:
     """Return a function that serves a model with scripts, and returns a client and the model."""
 
-    def begin(*scripts: str, template: str = "") -> tuple[openai.OpenAI, ScriptedModel]:
+    def begin(*scripts: str, template: Any = "") -> tuple[openai.OpenAI, ScriptedModel]:
         models.model = scripted_model(tmp_path, *scripts, template=template)
         client = openai.OpenAI(
             api_key="none", base_url="http://testserver/v1", http_client=http, max_retries=0

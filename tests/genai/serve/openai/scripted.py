@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -142,7 +143,7 @@ class ScriptedModels:
             raise UnknownModel(f"model {name!r}: unknown; use {known}", param="model")
 
 
-def scripted_model(folder: Path, *scripts: str, template: str = "") -> ScriptedModel:
+def scripted_model(folder: Path, *scripts: str, template: Any = "") -> ScriptedModel:
     settings = {"chat_template": template} if template else {}
     return ScriptedModel(Tokenizer(write_toy_folder(folder, **settings)), list(scripts))
 

@@ -19,7 +19,7 @@ from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.serve.openai.tools import calls
 from genai_layer.serve.openai.tools.calls import Call, JsonReader, Part, Reader, TaggedReader
-from genai_layer.testing.toy import EOS, ids_of
+from genai_layer.testing.toy import EOS, TEMPLATE, ids_of
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
@@ -121,12 +121,41 @@ def test_strict_calls_and_single_calls_have_a_grammar_after_the_tag(serve: Serve
     assert structured(serve, HERMES, parallel_tool_calls=False)["stop_after_first"] is True
 
 
-def test_a_model_that_knows_no_tools_can_be_made_to_call_one(serve: Serve) -> None:
-    client, _ = serve('{"name": "clock", "arguments": {}}')
-    message = chat(client, **ASK, tool_choice="required").choices[0].message
-    assert calls_of(message) == [("clock", {})]
-    with pytest.raises(openai.BadRequestError, match="does not pass tools to the model"):
-        chat(client, **ASK)
+def test_a_model_whose_template_shows_no_tools_learns_of_them_and_calls_them(serve: Serve) -> None:
+    for choice in ("auto", "required"):
+        client, model = serve(f"Wait. {CLOCKED}")
+        message = chat(client, **ASK, tool_choice=choice).choices[0].message
+        assert (message.content, calls_of(message)) == ("Wait.", [("clock", {})])
+        assert '"name": "weather"' in model.prompt()
+        assert "<tool_call>\n{" in model.prompt()
+
+
+@pytest.mark.parametrize("choice", ["auto", None])
+def test_generic_calls_have_a_grammar(serve: Serve, choice: Any) -> None:
+    found = structured(serve, TEMPLATE, tool_choice=choice)
+    assert (found["type"], found["triggers"]) == ("triggered_tags", ["<tool_call>"])
+    assert found["stop_after_first"] is False
+
+
+def test_a_chat_with_generic_calls_goes_on(serve: Serve) -> None:
+    client, model = serve(CLOCKED, "It is noon.")
+    asked: Any = [{"role": "user", "content": "Time?"}]
+    message = chat(client, messages=asked, **ASK).choices[0].message
+    asked.append(message.model_dump(exclude_unset=True))
+    asked.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "noon"})
+    chat(client, messages=asked)
+    result = "<tool_response>\nnoon\n</tool_response>"
+    assert f"<|user|>Time?<|assistant|>{CLOCKED}<|user|>{result}<|assistant|>" in model.prompt()
+
+
+def test_the_template_for_tools_decides_the_form(serve: Serve) -> None:
+    named = [{"name": "default", "template": TEMPLATE}, {"name": "tool_use", "template": HERMES}]
+    client, model = serve(TAGGED, "hello", template=named)
+    assert calls.form_of(model.tokenizer) is calls.HERMES
+    assert calls_of(chat(client, **ASK).choices[0].message) == [("weather", {"city": "Ås"})]
+    assert "Write <tool_call> tags." in model.prompt()
+    chat(client)
+    assert "Write" not in model.prompt()
 
 
 def test_calls_in_an_unknown_form_stay_text(serve: Serve) -> None:
@@ -167,6 +196,7 @@ def test_strict_calls_need_tags_or_a_forced_choice(serve: Serve) -> None:
         (HERMES + "<function=", None),
         (HERMES + "<arg_key>", None),
         ("{{ tools }}", None),
+        ("{{ messages[0].content }} has no tools", calls.GENERIC),
     ],
 )
 def test_the_form_follows_the_template(serve: Serve, template: str, form: Any) -> None:

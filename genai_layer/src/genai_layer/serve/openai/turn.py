@@ -41,6 +41,7 @@ from genai_layer.serve.openai.tools.calls import (
 )
 from genai_layer.serve.openai.tools.offer import Offer, call_grammar
 from genai_layer.structured.formats import StructuralFormat
+from genai_layer.tokenizer import Tokenizer
 
 TemplateMessage = dict[str, Any]
 """Message of a chat template: a role, a text, and calls whose arguments are objects."""
@@ -162,12 +163,12 @@ async def prepare_turn(
             model cannot write such an answer.
         PromptError: a text cannot be encoded.
     """
-    if not model.tokenizer.chat_template:
+    if not model.tokenizer.template_for(bool(offer.functions)):
         raise BadRequest(
             f"messages: the model {model.name} has no chat template; use /v1/completions",
             param="messages",
         )
-    form = _form(model, offer)
+    form = None
     grammar = text_grammar
     if offer.functions:
         if text_grammar is not None:
@@ -176,29 +177,20 @@ async def prepare_turn(
                 "tool_choice to none",
                 param="tools",
             )
+        form = _form(model.tokenizer, offer)
         grammar = None if form is None else call_grammar(offer, form)
     prompt = await asyncio.to_thread(_encode, model, messages, offer)
     return Turn(prompt, grammar, _reader(form, offer))
 
 
-def _form(model: ServedTextModel, offer: Offer) -> Form | None:
-    """Return the form of calls; None if they stay text.
-
-    Raises:
-        BadRequest: the model does not learn of functions that it may call.
-    """
-    if offer.functions and not offer.forced and "tools" not in model.tokenizer.chat_template:
-        raise BadRequest(
-            f"tools: the chat template of {model.name} does not pass tools to the model; set "
-            "tool_choice to required or to a function, or leave out tools",
-            param="tools",
-        )
-    form = form_of(model.tokenizer)
+def _form(tokenizer: Tokenizer, offer: Offer) -> Form | None:
+    """Return the form of calls; None if they stay text."""
+    form = form_of(tokenizer)
     return JSON if form is None and offer.forced else form
 
 
 def _reader(form: Form | None, offer: Offer) -> Callable[[], Reader]:
-    if form is None or not offer.functions:
+    if form is None:
         return PlainReader
     kind = TaggedReader if form.begin else JsonReader
     return partial(kind, form, offer.names)

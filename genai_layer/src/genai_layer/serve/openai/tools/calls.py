@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 import pydantic_core
 
 from genai_layer.detokenizer import longest_beginning
+from genai_layer.template_messages import CALL, END_OF_CALL
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -28,6 +29,8 @@ class Form:
     begin: str = ""
     """Tag before a call; without tags, a call is the whole text."""
     end: str = ""
+    guided: bool = False
+    """True if a grammar has to enforce the form, which the model was not trained for."""
 
 
 JSON = Form("arguments")
@@ -35,6 +38,8 @@ JSON = Form("arguments")
 LLAMA = Form("parameters")
 HERMES = Form("arguments", "<tool_call>", "</tool_call>")
 """Form of Hermes, Qwen 2.5 and Qwen 3."""
+GENERIC = Form("arguments", CALL, END_OF_CALL, guided=True)
+"""Form that a message teaches if the chat template shows no tools."""
 
 
 _XML = ("<function=", "<arg_key>")
@@ -42,8 +47,10 @@ _XML = ("<function=", "<arg_key>")
 
 
 def form_of(tokenizer: Tokenizer) -> Form | None:
-    """Return the form that a model's chat template teaches it; None if it is not known here."""
-    template = tokenizer.chat_template
+    """Return the form that a model's prompt teaches it; None if it is not known here."""
+    if not tokenizer.shows_tools():
+        return GENERIC
+    template = tokenizer.template_for(True)
     if HERMES.begin in template:
         other = any(tag in template for tag in _XML)
         special = {token.content for token in tokenizer.special_tokens.values()}

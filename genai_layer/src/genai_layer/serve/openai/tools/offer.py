@@ -90,7 +90,7 @@ def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
         once = not offer.parallel
         if offer.forced:
             return TagsWithSeparator(tags, "\n", at_least_one=True, stop_after_first=once)
-        if strict or once:
+        if strict or once or form.guided:
             return TriggeredTags([form.begin], tags, stop_after_first=once)
         return None
     if offer.forced:
