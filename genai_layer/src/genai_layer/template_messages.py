@@ -26,17 +26,14 @@ CALL, END_OF_CALL = "<tool_call>", "</tool_call>"
 """Tags around a generic call."""
 
 _DESCRIPTION = f"""\
-You can call functions. They are described here, one a line:
-<tools>
+You can call these functions:
 {{% for tool in tools %}}
 {{{{ tool | tojson }}}}
 {{% endfor %}}
-</tools>
-To call one, answer with its name and its arguments as JSON between two tags:
+To call one, write its name and its arguments between tags:
 {CALL}
-{{"name": "the name of the function", "arguments": {{"the name of an argument": "its value"}}}}
-{END_OF_CALL}
-The user's next message then has the result between <tool_response> and </tool_response>."""
+{{"name": "function", "arguments": {{"argument": "value"}}}}
+{END_OF_CALL}"""
 
 _CALLS = f"""\
 {{{{ content or '' }}}}

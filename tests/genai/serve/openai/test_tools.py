@@ -350,6 +350,13 @@ ACCEPTED = [
         ["free text", f"text {CLOCKED}"],
         [f"{CLOCKED}\n{CLOCKED}", '<tool_call>\n{"name": "x'],
     ),
+    (TEMPLATE, {"tool_choice": "required"}, [CLOCKED, f"{CLOCKED}\n{CLOCKED}"], ["a", "{"]),
+    (
+        TEMPLATE,
+        {},
+        ["text", f"text {CLOCKED}{CLOCKED}"],
+        ['<tool_call>\n{"name": "x', "<tool_call>{"],
+    ),
     (LLAMA, {"tool_choice": "required"}, ['{"name": "clock", "parameters": {}}'], ["a", '{"x']),
     (
         LLAMA,
