@@ -81,7 +81,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(PARTS, max_size=4).map("".join), st.lists(JSON, max_size=2))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_any_template_gives_a_text_or_a_template_error(template: str, tools: list[Any]) -> None:
     with suppress(TemplateError):
         assert render(template, MESSAGES, True, {"tools": tools})

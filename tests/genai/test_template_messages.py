@@ -174,7 +174,7 @@ MESSAGES = st.fixed_dictionaries(
     chat=st.lists(MESSAGES, max_size=3),
     tools=st.lists(VALUES, max_size=2),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_messages_and_tools_give_a_text_or_a_template_error(
     tokenizer: Tokenizer, template: str, chat: list[Any], tools: list[Any]
 ) -> None:

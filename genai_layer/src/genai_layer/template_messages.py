@@ -2,7 +2,7 @@
 
 A template without tools gets them in the generic form: a system message describes the tools and
 teaches the form of calls, earlier calls are text of the assistant, and their results are text of
-the user. A template without system messages gets them at the begin of the next user message.
+the user. A template without system messages gets them in the next user message.
 
 Source: measured on openvino_genai 2026.4, whose engine (minja) does the same; the words and the
 form of generic calls, which is that of Hermes, are ours.

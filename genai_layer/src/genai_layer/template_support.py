@@ -22,12 +22,14 @@ _USER, _SYSTEM, _TOOL = "user-mark", "system-mark", "tool_mark"
 
 @dataclass(frozen=True, slots=True)
 class TemplateSupport:
-    """Support of a template; a template that shows no user message has support for texts."""
+    """Support of a template; one that shows no user message counts as one for all but tools."""
 
     texts: bool
     """True if the content of a message may be a text; else it must be a list of parts."""
     system: bool
+    """True if system messages are shown."""
     tools: bool
+    """True if tools are shown."""
 
 
 @lru_cache(maxsize=16)

@@ -100,7 +100,7 @@ def parameters_of(kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", REFERENCES)
 @given(value=VALUES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_reference_of_any_form_means_what_a_validator_reads(kind: str, value: Any) -> None:
     schema = parameters_of(kind)
     matcher = matcher_of(StructuredOutputConfig(json_schema=json.dumps(schema)))
@@ -129,7 +129,7 @@ def free(schema: dict[str, Any], form: Form, others: int) -> StructuralFormat:
     ("form", "make"), [(HERMES, forced), (HERMES, free), (LLAMA, forced), (JSON, forced)]
 )
 @given(kind=st.sampled_from([*REFERENCES]), value=objects(VALUES), others=st.integers(0, 1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_arguments_follow_their_schema_in_each_form(
     form: Form, make: Any, kind: str, value: Any, others: int
 ) -> None:

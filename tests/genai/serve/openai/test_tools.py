@@ -298,7 +298,7 @@ TAGGED_FORMS = [
     escaped=st.booleans(),
     data=st.data(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_arguments_are_read_from_any_steps(
     form: calls.Form, given_arguments: list[Any], space: str, escaped: bool, data: st.DataObject
 ) -> None:

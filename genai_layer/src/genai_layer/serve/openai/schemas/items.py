@@ -44,7 +44,7 @@ class InputCall(Body):
     call_id: str
     name: str
     arguments: str
-    """JSON text of an object."""
+    """JSON text of an object; without arguments, also "" or "null"."""
     id: Inert = None
     status: Inert = None
     caller: Inert = None

@@ -41,7 +41,7 @@ class PastFunction(Body):
 
     name: str
     arguments: str
-    """JSON text of an object."""
+    """JSON text of an object; without arguments, also "" or "null"."""
 
 
 class PastCall(Body):
