@@ -36,7 +36,7 @@ class Form:
 JSON = Form("arguments")
 """Form of calls that only a grammar makes a model write."""
 LLAMA = Form("parameters")
-HERMES = Form("arguments", "<tool_call>", "</tool_call>")
+HERMES = Form("arguments", CALL, END_OF_CALL)
 """Form of Hermes, Qwen 2.5 and Qwen 3."""
 GENERIC = Form("arguments", CALL, END_OF_CALL, guided=True)
 """Form that a message teaches if the chat template shows no tools."""
