@@ -40,10 +40,10 @@ COMPLETE = ("DeepSeekR1ReasoningParser", "Phi4ReasoningParser", "ReasoningParser
 
 
 def attempt(act: Callable[[], Any]) -> Any:
-    """Return an action's result, or "error"."""
+    """Return an action's result, or "error"; the real messages may cut a character in two."""
     try:
         return act()
-    except RuntimeError:
+    except (RuntimeError, UnicodeDecodeError):
         return "error"
 
 
