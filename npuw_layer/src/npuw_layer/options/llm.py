@@ -34,10 +34,14 @@ class LengthOptions(OptionGroup):
     on_full: Literal["ERROR", "TRUNCATE", "SLIDE"] = Field(
         "ERROR", alias="NPUW_LLM_ON_FULL", json_schema_extra=OURS
     )
-    """Behaviour of a full cache: ERROR ends the conversation. TRUNCATE drops the middle, and reads
-    the first and the newest tokens, half a prompt, again. SLIDE drops the oldest tokens except the
-    first ones at each step, and reads nothing again. A later turn that does not fit prefill is then
-    read token by token."""
+    """Behaviour of a full cache: ERROR ends the conversation, and rejects prompts above
+    NPUW_LLM_MAX_PROMPT_LEN. TRUNCATE drops the middle of the tokens, and reads the first and the
+    newest ones, half a prompt, again; of a longer prompt it drops the middle. It sees tokens, no
+    turns: genai_layer leaves out whole turns before that. SLIDE replaces the oldest tokens except
+    the first ones at each step, and reads nothing again. Prompts and turns may be of any length:
+    prefill reads as many tokens as it has room for, and generate steps read the others, one by one
+    or NPUW_LLM_MAX_GENERATION_TOKEN_LEN at a time. Each token attends to the first ones, and to as
+    many of the newest as the cache holds; K rows keep their positions."""
     sink_tokens: int = Field(4, alias="NPUW_LLM_SINK_TOKENS", ge=0, le=MANY, json_schema_extra=OURS)
     """First tokens that SLIDE and TRUNCATE keep, at most a quarter of the longest prompt: they act
     as attention sinks."""

@@ -40,7 +40,7 @@ class Limits:
 
     @property
     def longest(self) -> int:
-        """Maximum tokens of a prompt; in a sliding cache they do not replace one another."""
+        """Maximum tokens that prefill reads; in a sliding cache they do not replace one another."""
         return min(self.prompt, self.room) if self.policy == "SLIDE" else self.prompt
 
 
@@ -146,9 +146,12 @@ class Reference:
 
     def append(self, new: Sequence[int]) -> None:
         """Store rows of tokens; they replace the oldest ones if rows slide."""
-        at_once = max(len(new), 1) if self._fits(len(new)) else self.limits.step
-        for first in range(0, len(new), at_once):
-            begin, piece = len(self.ids), new[first : first + at_once]
+        step = self.limits.step
+        room = max(self.limits.longest - len(self.ids), 0) if self.plain else 0
+        if len(new) <= step:
+            room = 0
+        for piece in [new[:room], *(new[at : at + step] for at in range(room, len(new), step))]:
+            begin = len(self.ids)
             self.hidden += [frozenset(range(begin)).difference(self.held)] * len(piece)
             self.ids += piece
             self.held += range(begin, len(self.ids))
@@ -185,11 +188,11 @@ class Reference:
     def _prompt(self, new: list[int], padding: int) -> list[int]:
         """Start a new conversation with a prompt."""
         limits = self.limits
-        if len(new) > limits.longest and limits.policy != "TRUNCATE":
+        if len(new) > limits.longest and limits.policy == "ERROR":
             raise Refused(PromptTooLong)
         self._forget()
         self.shown = [index >= padding for index in range(len(new))]
-        if len(new) <= limits.prompt:
+        if len(new) <= limits.prompt or limits.policy == "SLIDE":
             return new
         self.sinks, self.dropped = limits.sinks, len(new) - limits.prompt
         return new[: self.sinks] + new[self.sinks + self.dropped :]

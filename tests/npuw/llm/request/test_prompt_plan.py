@@ -99,6 +99,14 @@ def test_a_truncated_prompt_drops_its_middle() -> None:
     assert found.reason.startswith("the middle 72 of 200 tokens are dropped; 192 = 128 stored + 64")
 
 
+def test_steps_read_what_prefill_has_no_room_for_while_the_cache_slides(talks) -> None:
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+    found = plan(200, ON_FULL="SLIDE")
+    assert found.fits
+    assert found.reason.startswith("generate steps read the last 72 of 200 tokens; 255 = 191 st")
+    check(talks(**options, NPUW_LLM_ON_FULL="SLIDE"), 90)
+
+
 def test_other_lengths_are_planned_with_the_other_options() -> None:
     options = with_lengths(parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 256}), 4096, None)
     found = plan_prompt(options, SIZE, 3000)

@@ -44,9 +44,10 @@ class Admission:
 
     @property
     def longest_prompt(self) -> int:
-        """Maximum tokens of a prompt, including stored ones.
+        """Maximum tokens that prefill reads, including stored ones.
 
-        A sliding cache limits them to its window: tokens of one prompt do not replace one another.
+        A sliding cache limits them to its window: tokens that prefill reads do not replace one
+        another.
         """
         limit = self._plan.lengths.max_prompt
         slides = self._options.on_full == "SLIDE"

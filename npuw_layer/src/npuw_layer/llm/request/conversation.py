@@ -152,24 +152,24 @@ class Conversation:
             tokens = self._go_on(tokens)
         if TABLE[self.state, event].act is Act.BEGIN:
             tokens = self._begin(tokens)
-            return (yield from self.reader.prompt(tokens, rows, target))
         stored, limit = self.cache.rows, self._admission.longest_prompt
-        fits = stored.plain and stored.tokens + len(tokens) <= limit
-        if not fits and self._options.on_full == "SLIDE":
-            return (yield from self.reader.slide(tokens, target))
-        if not fits:
+        room = limit - stored.tokens if stored.plain else 0
+        if len(tokens) > room and self._options.on_full == "SLIDE":
+            return (yield from self.reader.slide(tokens, max(room, 0), target))
+        if len(tokens) > room:
             tokens = self.reader.make_room(tokens, limit - len(tokens))
         return (yield from self.reader.prompt(tokens, rows, target))
 
     def _begin(self, tokens: NewTokens) -> NewTokens:
         """Forget all stored tokens; drop the middle of a prompt that is too long (TRUNCATE)."""
         limit, count, sinks = self._admission.longest_prompt, len(tokens), self._options.sink_tokens
-        if count > limit and self._options.on_full != "TRUNCATE":
+        on_full = self._options.on_full
+        if count > limit and on_full == "ERROR":
             raise PromptTooLong(count, limit)
         self.reset(min(count, limit))
         self.reader.prefill.forget()
         self.history.begin(int(tokens.positions.flat[0]))
-        if count <= limit:
+        if count <= limit or on_full == "SLIDE":
             return tokens
         _log.warning("a prompt of %d tokens: %d of them were dropped", count, count - limit)
         return self.history.drop(tokens, limit - sinks, sinks)

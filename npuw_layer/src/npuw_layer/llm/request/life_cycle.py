@@ -5,7 +5,8 @@ Each row of ``TABLE`` has a state, an event, its act and the next state:
 
     idle        prompt    begin      prefilling   chunks by choose_prefill
     idle        step      start      generating   the variant by select_generate_request
-    prefilling  read      select     generating   rows are in place, or copied before the next run
+    prefilling  read      select     generating   rows are in place, or copied before the next run;
+                                                  SLIDE reads the rest of a long prompt by steps
     generating  step      step       generating   after a full variant, the next reads the same rows
     generating  filled    nothing    full         no variant has room for one more token
     generating  text      read on    prefilling   after the stored rows

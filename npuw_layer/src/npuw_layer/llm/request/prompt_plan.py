@@ -22,6 +22,12 @@ _NPUW_ELEMENT = "f16"
 """Element type of the real NPUW's K and V without KV_CACHE_PRECISION
 (docs/reference/npuw.md#kv-types)."""
 
+_SURPLUS = {
+    "TRUNCATE": "the middle {} of {} tokens are dropped",
+    "SLIDE": "generate steps read the last {} of {} tokens",
+}
+"""Fate of the tokens of a prompt that prefill has no room for, by NPUW_LLM_ON_FULL."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedChunk:
@@ -106,15 +112,17 @@ def plan_prompt(options: Options, size: CacheSize, tokens: int) -> PromptPlan:
         raise TensorError(f"a prompt of {tokens} tokens: pass a number of at least 1")
     planned = plan(options)
     lengths, longest = planned.lengths, Admission(options, planned, ()).longest_prompt
-    drops = tokens > longest and options.on_full == "TRUNCATE"
-    fits, stored = tokens <= longest or drops, min(tokens, longest) if drops else tokens
+    surplus = max(tokens - longest, 0)
+    fits = not surplus or options.on_full != "ERROR"
+    stored = min(tokens, planned.generate[-1].past if options.on_full == "SLIDE" else longest)
     # One token begins with a generate step: nothing is stored when the variant is chosen.
     selected_for = stored if tokens > 1 else 0
-    read = [*chunks(planned, options, stored, 0)] if fits and tokens > 1 else []
+    read = [*chunks(planned, options, min(tokens, longest), 0)] if fits and tokens > 1 else []
     reason = selection_reason(planned.capacities, selected_for, lengths.min_response)
-    if drops:
-        reason = f"the middle {tokens - longest} of {tokens} tokens are dropped; {reason}"
+    if surplus and fits:
+        reason = f"{_SURPLUS[options.on_full].format(surplus, tokens)}; {reason}"
     copied = sum(chunk.tokens for chunk in read if not chunk.in_place)
+    copied += surplus if options.on_full == "SLIDE" else 0  # a step's row is always copied
     used = sum(chunk.tokens for chunk in read)
     return PromptPlan(
         prompt_tokens=tokens,

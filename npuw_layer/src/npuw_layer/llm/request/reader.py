@@ -107,9 +107,21 @@ class Reader:
         self.ran.append(self.head.last)
         return logits
 
-    def slide(self, tokens: NewTokens, target: LogitsTarget | None) -> Reading:
-        """Read tokens that prefill has no room for by generate steps, which replace old tokens."""
+    def slide(self, tokens: NewTokens, room: int, target: LogitsTarget | None) -> Reading:
+        """Read the first tokens by prefill, and the others by generate steps.
+
+        Args:
+            tokens: more tokens than prefill has room for.
+            room: number of tokens that prefill reads; steps of the others replace old tokens.
+            target: device memory for the LM head's logits, if the head makes as many rows.
+        """
         at_once, begin = self._plan.generate[0].tokens, 0
+        if room:
+            for count in self.prompt(tokens.part(0, room), 0, None):
+                yield count
+                begin += count
+            yield room - begin
+            begin = room
         while begin + at_once < len(tokens):
             self.step(tokens.part(begin, begin + at_once))
             begin += at_once
