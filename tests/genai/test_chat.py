@@ -34,7 +34,7 @@ def prompt_length(pipe) -> int:
     run = generator.run
 
     def watch(prompts, *rest):
-        lengths.extend(map(len, prompts))
+        lengths.extend(len(one.ids) for one in prompts)
         return run(prompts, *rest)
 
     generator.run = watch

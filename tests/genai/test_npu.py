@@ -161,17 +161,16 @@ def test_a_cache_that_does_not_forget_ends_a_generation(forgets) -> None:
         forgets("ERROR").generate("abcde")
 
 
-def test_a_prompt_that_the_runtime_truncates_is_accepted(forgets) -> None:
-    results = forgets("TRUNCATE").generate(["far too long for this"])
-    assert results.texts == ["hey"]
-    assert results.perf_metrics.get_num_input_tokens() == 23, "the tokens of the complete prompt"
-
-
-def test_a_prompt_that_is_too_long_for_a_sliding_cache_names_truncate(forgets) -> None:
-    pipe = forgets("SLIDE")
-    with pytest.raises(PromptError, match=r"^MAX_PROMPT_LEN=6: .* NPUW_LLM_ON_FULL=TRUNCATE"):
+def test_a_prompt_is_never_cut(forgets) -> None:
+    """A text alone has no earlier turn; a sliding cache reads it all."""
+    refused = r"^MAX_PROMPT_LEN=6: .* no earlier turn to leave out; .* NPUW_LLM_ON_FULL=SLIDE"
+    pipe = forgets("TRUNCATE")
+    with pytest.raises(PromptError, match=refused):
         pipe.generate("far too long for this")
     assert pipe.generate("abcd") == "hey"
+    results = forgets("SLIDE").generate(["far too long for this"])
+    assert results.texts == ["hey"]
+    assert results.perf_metrics.get_num_input_tokens() == 23
 
 
 @pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
@@ -196,7 +195,7 @@ def test_a_blob_sets_the_behaviour_of_a_full_cache(folder) -> None:
 
 def test_the_runtimes_error_is_reported(folder) -> None:
     core = answering_core("hey", 4)
-    pipe = LLMPipeline(folder, "NPU", core=core, NPUW_LLM_ON_FULL="SLIDE", **SHORT)
+    pipe = LLMPipeline(folder, "NPU", core=core, **SHORT)
     with pytest.raises(RuntimeFailure, match="6 tokens exceed the capacity of 4"):
         pipe.generate("abcd")
 

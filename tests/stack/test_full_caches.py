@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compiler_layer.frontends.huggingface import read_folder
+from compiler_layer.reference.interpreter import Interpreter
 from genai_layer import (
     ChatHistory,
     GenerationFinishReason,
@@ -66,12 +68,38 @@ def greedy(converse: Callable[..., Any], demo: Path) -> Callable[..., list[int]]
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(("policy", "prompt"), [("SLIDE", 64), ("TRUNCATE", 64), ("TRUNCATE", 200)])
-def test_a_generation_beyond_the_capacity_is_npuws(pipes, greedy, policy: str, prompt: int) -> None:
+@pytest.mark.parametrize("prompt", [100, 64, 200])
+def test_a_generation_with_a_sliding_cache_is_npuws(pipes, greedy, prompt: int) -> None:
+    """Prefill reads 64 tokens; the cache stores 127."""
     ids = IDS[:, :prompt]
-    results = pipes(policy).generate(ids, max_new_tokens=LONG, ignore_eos=True)
-    assert results.tokens == [greedy(policy, ids, LONG)]
+    results = pipes("SLIDE").generate(ids, max_new_tokens=LONG, ignore_eos=True)
+    assert results.tokens == [greedy("SLIDE", ids, LONG)]
     assert results.finish_reasons == [GenerationFinishReason.LENGTH]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("prompt", [20, 64])
+def test_a_truncated_answer_goes_on_like_the_prompt_and_its_end(pipes, prompt: int) -> None:
+    """A full cache keeps the prompt, and at least half of the answer that it stores."""
+    ids, stored = IDS[0, :prompt].tolist(), list[int]()
+    results = pipes("TRUNCATE").generate([ids], max_new_tokens=LONG, ignore_eos=True)
+    (said,) = results.tokens
+    for count in range(100, LONG, 100):
+        stored = kept_of(prompt, said[:count])
+        rest = pipes(MAX_PROMPT_LEN=256).generate([ids + stored], max_new_tokens=9, ignore_eos=True)
+        assert rest.tokens[0] == said[count : count + 9]
+    assert len(stored) < LONG - 100, "tokens were dropped"
+    assert results.finish_reasons == [GenerationFinishReason.LENGTH]
+
+
+def kept_of(prompt: int, said: list[int]) -> list[int]:
+    """Return the tokens of an answer that a cache of 127 tokens stores by the rule."""
+    kept: list[int] = []
+    for token in said:
+        kept.append(token)
+        if prompt + len(kept) > 127:
+            kept = kept[-max(64 - prompt, len(kept) // 2) :]
+    return kept
 
 
 def test_without_the_option_a_full_cache_ends_a_generation(pipes) -> None:
@@ -82,53 +110,88 @@ def test_without_the_option_a_full_cache_ends_a_generation(pipes) -> None:
         pipes().generate(IDS)
 
 
-def test_a_truncated_prompt_is_answered_like_its_first_and_last_tokens(pipes) -> None:
-    ends = np.concatenate([IDS[:, :SINKS], IDS[:, SINKS - 64 :]], 1)
-    cut, whole = (
-        pipes(policy).generate(ids, max_new_tokens=30, ignore_eos=True)
-        for policy, ids in (("TRUNCATE", IDS), ("ERROR", ends))
-    )
-    assert cut.tokens == whole.tokens
+def test_without_room_for_an_answer_a_sliding_prompt_is_read(pipes) -> None:
+    """The window is a token shorter than the longest prompt."""
+    results = pipes("SLIDE", MIN_RESPONSE_LEN=0).generate(IDS[:, :64], max_new_tokens=9)
+    assert len(results.tokens[0]) == 9
 
 
-def test_a_prompt_too_long_to_slide_is_rejected_and_the_next_is_answered(pipes) -> None:
-    short, pipe = IDS[:, :20], pipes("SLIDE")
-    with pytest.raises(PromptError, match=r"MAX_PROMPT_LEN=64: .* NPUW_LLM_ON_FULL=TRUNCATE"):
-        pipe.generate(IDS)
-    expected = pipes().generate(short, max_new_tokens=20).tokens
-    assert pipe.generate(short, max_new_tokens=20).tokens == expected
-
-
-def test_a_prompt_that_only_npuw_finds_too_long_is_rejected_by_npuw(pipes) -> None:
-    """Without room for a response, a window is a token shorter than the longest prompt."""
-    pipe = pipes("SLIDE", MIN_RESPONSE_LEN=0)
-    with pytest.raises(RuntimeFailure, match="64 tokens, at most 63 are possible; raise"):
-        pipe.generate(IDS[:, :64])
-    results = pipe.generate(IDS[:, :63], max_new_tokens=LONG, ignore_eos=True)
-    assert len(results.tokens[0]) == LONG
+QUESTIONS = ("What is an NPU?", "What is a blob?", "Who reads it?", "What is a KV cache?") * 3
+SYSTEM = {"role": "system", "content": "Be brief."}
 
 
 @pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:finish_chat:DeprecationWarning")
-def test_a_chat_continues_when_its_history_is_longer_than_the_cache(pipes) -> None:
-    """Each turn is answered like a prompt of the history's first and newest tokens."""
-    pipe, tokenizer = pipes("TRUNCATE"), pipes().get_tokenizer()
-    history, lengths = ChatHistory(), list[int]()
-    pipe.start_chat()
-    for question in ("What is an NPU?", "What is a blob?", "Who reads it?", "What is a KV cache?"):
+def test_twelve_turns_are_answered_like_their_newest_turns(pipes, tokens_of) -> None:
+    pipe, whole = pipes("TRUNCATE"), pipes()
+    history, fewest = ChatHistory([SYSTEM]), 99
+    pipe.start_chat(SYSTEM["content"])
+    for question in QUESTIONS:
         history.append({"role": "user", "content": question})
-        prompt = tokenizer.apply_chat_template(history, add_generation_prompt=True)
-        ids = tokenizer.encode(prompt, add_special_tokens=False).input_ids.data
-        lengths.append(ids.shape[1])
-        if ids.shape[1] > 64:
-            ids = np.concatenate([ids[:, :SINKS], ids[:, SINKS - 64 :]], 1)
-        expected = tokenizer.decode(pipes().generate(ids, max_new_tokens=40).tokens[0])
-        answer = str(pipe.generate(history, max_new_tokens=40))
-        assert answer == pipe.generate(question, max_new_tokens=40) == expected
+        messages = history.get_messages()[1:]
+        shorter = [ChatHistory([SYSTEM, *messages[at:]]) for at in range(0, len(messages), 2)]
+        newest = next(one for one in shorter if len(tokens_of(one)) <= 64)
+        fewest = min(fewest, len(newest))
+        answer = str(pipe.generate(history, max_new_tokens=12))
+        assert answer == pipe.generate(question, max_new_tokens=12)
+        assert answer == str(whole.generate(newest, max_new_tokens=12))
         history.append({"role": "assistant", "content": answer})
     pipe.finish_chat()
-    assert lengths[0] < 64
-    assert lengths[-1] > 128, "longer than prompt and response"
+    assert fewest < len(history) - 2
+
+
+def test_twelve_turns_slide_the_window_as_one_prompt_of_all_tokens(pipes, tokens_of) -> None:
+    """Turns continue where the cache is; a prompt of ids is read from its beginning."""
+    pipe, history, ids = pipes("SLIDE"), ChatHistory([SYSTEM]), list[int]()
+    for question in QUESTIONS:
+        history.append({"role": "user", "content": question})
+        ids = tokens_of(history)
+        answer = str(pipe.generate(history, max_new_tokens=12))
+        history.append({"role": "assistant", "content": answer})
+    assert len(ids) > 2 * 128
+    pipe.generate([ids[:1]], max_new_tokens=1)
+    assert pipe.get_tokenizer().decode(pipe.generate([ids], max_new_tokens=12).tokens[0]) == answer
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("count", [90, 300])
+def test_tokens_after_a_long_prompt_are_the_references(pipes, sliding, count: int) -> None:
+    ids = np.random.default_rng(count).integers(5, 200, count).tolist()
+    (said,) = pipes("SLIDE").generate([ids], max_new_tokens=60, ignore_eos=True).tokens
+    for number, token in enumerate(said):
+        assert token == sliding([*ids, *said[:number]])
+
+
+@pytest.fixture(scope="module")
+def tokens_of(pipes) -> Callable[[ChatHistory], list[int]]:
+    """Return a function that returns the tokens of a chat."""
+    tokenizer = pipes().get_tokenizer()
+
+    def encode(history: ChatHistory) -> list[int]:
+        prompt = tokenizer.apply_chat_template(history, add_generation_prompt=True)
+        return tokenizer.encode(prompt, add_special_tokens=False).input_ids.data[0].tolist()
+
+    return encode
+
+
+@pytest.fixture
+def sliding(demo: Path) -> Callable[[list[int]], int]:
+    """Return a function that predicts a token by the stateful model, behind sinks and a window.
+
+    The model reads tokens one by one, with a mask that hides all other positions.
+    """
+    model, window, logits = Interpreter(read_folder(demo)), 127, list[np.ndarray]()
+
+    def predict(ids: list[int]) -> int:
+        for at in range(len(logits), len(ids)):
+            mask = np.ones((1, at + 1), np.int64)
+            mask[:, SINKS : max(at - window + SINKS, SINKS)] = 0
+            inputs = {"input_ids": np.array([[ids[at]]]), "position_ids": np.array([[at]])}
+            rows = {"attention_mask": mask, "beam_idx": np.zeros(1, np.int32)}
+            logits.append(model.run(inputs | rows)["logits"][0, -1])
+        return int(logits[len(ids) - 1].argmax())
+
+    return predict
 
 
 @pytest.mark.matrix
@@ -169,7 +232,7 @@ def test_learned_positions_end_a_sliding_window_and_no_truncated_cache(
 
 def test_a_blob_keeps_the_policy_of_its_export(pipes, demo: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "demo.blob")
-    expected = pipes("TRUNCATE", EXPORT_BLOB=True, BLOB_PATH=path).generate(IDS, max_new_tokens=9)
+    expected = pipes("SLIDE", EXPORT_BLOB=True, BLOB_PATH=path).generate(IDS, max_new_tokens=9)
     imported = LLMPipeline(demo, "NPU", BLOB_PATH=path)
     assert imported.generate(IDS, max_new_tokens=9).tokens == expected.tokens
 

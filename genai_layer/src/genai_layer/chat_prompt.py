@@ -19,6 +19,7 @@ import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import tokenizers
@@ -29,6 +30,7 @@ from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.encoding import check_characters
 from genai_layer.errors import PromptError, TemplateError
 from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.prompt import Chat, Prompt
 from genai_layer.tokenizer import Tokenizer
 
 Span = tuple[int, int]
@@ -235,8 +237,8 @@ class PromptEncoder:
         self._tokenizer = tokenizer
         self._chats = ChatPrompts(tokenizer)
 
-    def text(self, text: str, template: bool, raw: RawPerfMetrics) -> list[int]:
-        """Return the ids of a text, as the only turn of a chat if the template has to wrap it.
+    def text(self, text: str, template: bool, raw: RawPerfMetrics) -> Prompt:
+        """Return the prompt of a text, the only turn of a chat if the template has to wrap it.
 
         Raises:
             TemplateError: the chat template fails.
@@ -246,14 +248,17 @@ class PromptEncoder:
         watch = Stopwatch()
         ids = self._tokenizer.encode(text).input_ids.data[0].tolist()
         raw.tokenization_durations.append(watch.microseconds())
-        return ids
+        return Prompt(ids)
 
-    def chat(self, history: ChatHistory, raw: RawPerfMetrics) -> list[int]:
-        """Return the ids of a chat, up to the beginning of the answer.
+    def chat(self, history: ChatHistory, raw: RawPerfMetrics) -> Prompt:
+        """Return the prompt of a chat, up to the beginning of the answer.
 
         Raises:
             TemplateError: the chat template fails.
         """
+        return Chat(history, partial(self._encode, raw=raw))
+
+    def _encode(self, history: ChatHistory, raw: RawPerfMetrics) -> list[int]:
         watch = Stopwatch()
         prompt = self._chats.render(history)
         raw.chat_template_durations.append(watch.microseconds())

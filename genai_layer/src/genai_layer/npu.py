@@ -43,9 +43,10 @@ class OnFull(StrEnum):
     ERROR = "ERROR"
     """Reject further tokens."""
     TRUNCATE = "TRUNCATE"
-    """Forget older tokens and read the rest again; drop the middle of a prompt that is too long."""
+    """Forget older tokens and read the rest again. Prompts have to fit; the pipelines leave out
+    whole turns of chats, the oldest first, and never cut a prompt."""
     SLIDE = "SLIDE"
-    """Forget the oldest token for each new one; a prompt has to fit."""
+    """Forget the oldest token for each new one; prompts may have any length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +65,40 @@ class StaticLengths:
         """Maximum number of stored tokens."""
         return self.max_prompt_len + self.min_response_len - 1
 
+    @property
+    def longest_chat(self) -> int:
+        """Maximum tokens of a chat whose turns are left out, and that leaves room for an answer."""
+        return min(self.max_prompt_len, self.capacity - 1)
+
     def check_prompt(self, count: int) -> None:
-        """Reject a prompt that does not fit, unless the runtime truncates it.
+        """Reject a prompt that does not fit, unless the cache slides.
 
         Raises:
             PromptTooLong: the prompt exceeds MAX_PROMPT_LEN.
         """
-        if count <= self.max_prompt_len or self.on_full is OnFull.TRUNCATE:
+        if count <= self.max_prompt_len or self.on_full is OnFull.SLIDE:
             return
-        advice = f"raise MAX_PROMPT_LEN, e.g. to {-(-count // 64) * 64}, or shorten the prompt"
-        if self.on_full is OnFull.SLIDE:
-            advice += f", or set {_ON_FULL}=TRUNCATE, which truncates prompts (SLIDE does not)"
+        whole, advice = "", ""
+        if self.on_full is OnFull.TRUNCATE:
+            whole = ", and no earlier turn to leave out"
+            advice = f", or set {_ON_FULL}=SLIDE, which reads prompts of any length"
         raise PromptTooLong(
-            f"MAX_PROMPT_LEN={self.max_prompt_len}: the prompt has {count} tokens; {advice}"
+            f"MAX_PROMPT_LEN={self.max_prompt_len}: the prompt has {count} tokens{whole}; raise "
+            f"MAX_PROMPT_LEN, e.g. to {-(-count // 64) * 64}, or shorten the prompt{advice}"
         )
 
-    def room_after(self, prompt: int) -> int:
-        """Return the number of tokens that fit after a prompt; UNSET if it is unlimited."""
-        if self.on_full is not OnFull.ERROR:
-            return UNSET
+    def room_after(self, prompt: int, texts: int = 1) -> int:
+        """Return the number of tokens that fit after a prompt; UNSET if it is unlimited.
+
+        Args:
+            prompt: tokens of the prompt.
+            texts: number of texts that are generated side by side; a cache of several is not read
+                again when it is full.
+        """
         # The last token is generated, but never stored.
-        return self.capacity + 1 - prompt
+        room = self.capacity + 1 - prompt
+        again = self.on_full is OnFull.TRUNCATE and texts == 1 and room > 1
+        return UNSET if again or self.on_full is OnFull.SLIDE else room
 
 
 def property_names() -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.npu import StaticLengths, imports_blob, npu_properties
 from genai_layer.parsers.streamer import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt import Prompt
 from genai_layer.properties import read_properties, take_mechanisms, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import Core
@@ -203,7 +204,7 @@ class LLMPipeline(TextPipeline):
         if is_ids(inputs):
             if self._chat is not None:
                 raise PromptError("token ids in a chat: pass texts, or call finish_chat() first")
-            generated = self._generator.run(prompts_ids(inputs), call)
+            generated = self._generator.run([Prompt(ids) for ids in prompts_ids(inputs)], call)
             return encoded_results(generated, call.metrics)
         if isinstance(inputs, ChatHistory):
             if not inputs:
@@ -226,8 +227,8 @@ class LLMPipeline(TextPipeline):
     def _generate_chat(
         self, history: ChatHistory, call: Call[PerfMetrics]
     ) -> tuple[DecodedResults, StreamingStatus]:
-        ids = self._prompts.chat(history, call.metrics.raw_metrics)
-        (sequences,) = generated = self._generator.run([ids], call)
+        prompt = self._prompts.chat(history, call.metrics.raw_metrics)
+        (sequences,) = generated = self._generator.run([prompt], call)
         return decoded_results(generated, call), sequences[0].status
 
     def _generate_turn(

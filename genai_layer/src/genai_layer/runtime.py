@@ -10,7 +10,8 @@ keeps state between inferences; ``reset_state`` clears it.
 
 Inferences may rewind: if mask and positions begin again after fewer tokens than are stored, later
 tokens are forgotten. If the model was compiled with NPUW_LLM_MAX_GENERATION_TOKEN_LEN = G, or for a
-device without static programs, m is n for up to G tokens that follow stored ones.
+device without static programs, m is n for up to G tokens that follow stored ones. With
+NPUW_LLM_ON_FULL = SLIDE, a prompt may have any number of tokens.
 
 Row b continues the state of row ``beam_idx[b]`` of the last inference, so rows are copied, dropped
 and reordered by ``beam_idx`` alone: one prompt is read as one row, and ``beam_idx`` [0, 0, 0]

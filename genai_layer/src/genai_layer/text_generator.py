@@ -8,20 +8,29 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from genai_layer.abilities import ReportsExecution
-from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
+from genai_layer.decoding.full_cache import SlidingHistory
+from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token_inputs
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.reads import Task
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
-from genai_layer.errors import PromptError, PromptTooLong, runtime_failures
+from genai_layer.errors import runtime_failures
 from genai_layer.exclusive import KeepsChat
-from genai_layer.generation_config import UNSET, GenerationConfig
+from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.controller import compile_with, control
 from genai_layer.npu import StaticLengths, settled_lengths
 from genai_layer.parsers.streamer import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt import Prompt
+from genai_layer.prompt_limits import (
+    fitted,
+    least_to_continue,
+    limits_of,
+    texts_side_by_side,
+    truncation_of,
+)
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import AnyModel, Core, InferRequest
 from genai_layer.sinks import Streamer, sink_of_one_text
@@ -29,39 +38,6 @@ from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.perf_metrics import metrics_of_models
 from genai_layer.speculation.request import Speculation
 from genai_layer.tokenizer import Tokenizer
-
-
-def limits_of(
-    ids: list[int], config: GenerationConfig, vocabulary: int, lengths: StaticLengths | None
-) -> Limits:
-    """Check a prompt, and return the limits of its generation.
-
-    Args:
-        ids: the prompt.
-        config: parameters.
-        vocabulary: number of tokens in the vocabulary.
-        lengths: those of an NPU's programs; None if the runtime has no such limits.
-
-    Raises:
-        PromptError: the prompt is empty or too long, or has an unknown id.
-        ConfigError: max_length leaves no room for a token.
-    """
-    if not ids:
-        raise PromptError("the prompt is empty")
-    wrong = [token for token in ids if not 0 <= token < vocabulary]
-    if wrong:
-        raise PromptError(f"token id {wrong[0]}: the vocabulary has {vocabulary} tokens")
-    capacity = UNSET
-    if lengths is not None:
-        lengths.check_prompt(len(ids))
-        capacity = lengths.room_after(len(ids))
-        if capacity < 1:
-            raise PromptTooLong(
-                f"a prompt of {len(ids)} tokens leaves no room for an answer; raise "
-                "MIN_RESPONSE_LEN"
-            )
-    return Limits(config.get_max_new_tokens(len(ids)), capacity)
-
 
 Metrics = TypeVar("Metrics", bound=PerfMetrics, covariant=True)
 
@@ -131,17 +107,19 @@ class TextGenerator:
         self._grammars = GrammarCompiler(tokenizer)
         self._tokenizer = tokenizer
         self._assistant = speculation.open(place, self._lengths)
+        self._sliding = SlidingHistory(least_to_continue(self._lengths))
+        self._left_out = ""
 
     def run(
         self,
-        prompts: Sequence[list[int]],
+        prompts: Sequence[Prompt],
         call: Call[PerfMetrics],
         inputs: MakeInputs = token_inputs,
     ) -> list[list[GeneratedSequence]]:
         """Continue prompts one after the other; all are checked first.
 
         Args:
-            prompts: ids of each.
+            prompts: the prompts.
             call: parameters, streamer and metrics.
             inputs: makes the model's inputs.
 
@@ -152,19 +130,22 @@ class TextGenerator:
             ConfigError: the parameters exclude each other, or a grammar is broken.
             PromptError: a prompt is empty or too long, or has an unknown id.
             AdapterError: the pipeline has no such adapter.
+            TemplateError: the chat template rejects a chat without its oldest turns.
             RuntimeFailure: the runtime failed.
         """
         config, metrics, vocabulary = call.config, call.metrics, self._tokenizer.vocabulary_size
-        limits = [limits_of(ids, config, vocabulary, self._lengths) for ids in prompts]
+        prompts = [fitted(prompt, self._lengths) for prompt in prompts]
+        limits = [limits_of(one.ids, config, vocabulary, self._lengths) for one in prompts]
         sink = sink_of_one_text(call.streamer, config, len(prompts))
         constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
         assistant, raw = self._assistant, metrics.raw_metrics
-        drafters = [assistant.drafter(ids, config) if assistant else None for ids in prompts]
+        drafters = [assistant.drafter(one.ids, config) if assistant else None for one in prompts]
         results: list[list[GeneratedSequence]] = []
-        for ids, limit, drafter in zip(prompts, limits, drafters, strict=True):
+        for prompt, limit, drafter in zip(prompts, limits, drafters, strict=True):
+            truncation = truncation_of(prompt, config, self._lengths)
             task = Task(
-                prompt=ids,
+                prompt=prompt.ids,
                 config=config,
                 limits=limit,
                 model=LanguageModel(self._request, raw, inputs),
@@ -174,18 +155,35 @@ class TextGenerator:
                 times=TokenTimes(raw, call.began),
                 constraint=constraint and constraint.fork(),
                 drafter=drafter,
+                truncation=truncation,
             )
-            results.append(decode(task))
-        metrics.num_input_tokens += sum(map(len, prompts))
+            results.append(self._decoded(task, inputs))
+            self._left_out = (prompt if truncation is None else truncation.prompt).left_out
+        metrics.num_input_tokens += sum(len(one.ids) for one in prompts)
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(call.began.microseconds())
         metrics.by_model = metrics_of_models(metrics, drafters)
         return results
 
+    def _decoded(self, task: Task, inputs: MakeInputs) -> list[GeneratedSequence]:
+        """Continue a prompt; a sliding cache continues after the tokens that it has read."""
+        stored = self._sliding.take(task.prompt)
+        # Embeddings, and other adapters, make other rows of the same ids.
+        plain = inputs is token_inputs and task.config.adapters is None
+        if not plain or texts_side_by_side(task.config) > 1:
+            return decode(task)
+        texts = decode(task, stored)
+        self._sliding.note(task.prompt, texts[0].tokens)
+        return texts
+
     def execution_report(self) -> Mapping[str, str]:
-        """Return the runtime's facts on the last generation; empty if it reports none."""
+        """Return facts on the last generation: the runtime's, and messages that are left out."""
         request = self._request
-        return request.execution_report() if isinstance(request, ReportsExecution) else {}
+        left_out = {"left out": self._left_out} if self._left_out else {}
+        return {
+            **(request.execution_report() if isinstance(request, ReportsExecution) else {}),
+            **left_out,
+        }
 
 
 Results = TypeVar("Results", bound=DecodedResults)

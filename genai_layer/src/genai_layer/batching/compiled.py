@@ -8,14 +8,16 @@ from typing import Any
 
 from genai_layer.batching.places import Places
 from genai_layer.decoding.generated_sequence import Limits
+from genai_layer.decoding.truncation import Truncation
 from genai_layer.errors import PromptTooLong, runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import find_model
 from genai_layer.npu import StaticLengths, imports_blob, npu_properties, settled_lengths
+from genai_layer.prompt import Prompt
+from genai_layer.prompt_limits import fitted, limits_of, truncation_of
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Core
 from genai_layer.scheduler import SchedulerConfig
-from genai_layer.text_generator import limits_of
 
 MOST_SLOTS = 8
 """Most sequences that run at a time on NPU. Each has the memory of a whole conversation, and
@@ -34,6 +36,14 @@ class BatchedModel:
     """Lengths of an NPU's programs; None on other devices."""
     blocks: int
     """KV blocks of a request; 0 for no limit."""
+
+    def fitted(self, prompt: Prompt) -> Prompt:
+        """Return a prompt without the turns that there is no room for; see ``fitted``."""
+        return fitted(prompt, self.lengths)
+
+    def truncation(self, prompt: Prompt, config: GenerationConfig) -> Truncation | None:
+        """Return the rule for a full cache; see ``truncation_of``."""
+        return truncation_of(prompt, config, self.lengths)
 
     def limits(self, ids: list[int], config: GenerationConfig, vocabulary: int) -> Limits:
         """Check a prompt, and return the limits of its generation; see ``limits_of``.

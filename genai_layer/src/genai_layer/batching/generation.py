@@ -52,6 +52,7 @@ class Generation:
             times=TokenTimes(raw, request.began),
             constraint=request.constraint,
             drafter=drafter,
+            truncation=request.truncation,
         )
         self._decoding = start(self._task)
         self._read: Read | None = None

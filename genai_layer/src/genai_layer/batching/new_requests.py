@@ -24,12 +24,13 @@ from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt import Prompt
 from genai_layer.sinks import NoSink
 from genai_layer.speculation.request import Assistant
 from genai_layer.tokenizer import Tokenizer
 
-Prompt = str | ChatHistory | list[int]
-"""Text, chat or ids."""
+Given = str | ChatHistory | Prompt
+"""Text, chat, or a prompt that is encoded."""
 
 
 def _forget() -> None:
@@ -40,7 +41,7 @@ def _forget() -> None:
 class Prepared:
     """Prompt of one request."""
 
-    ids: list[int]
+    prompt: Prompt
     metrics: PerfMetrics
     """Metrics of the request, with the durations so far."""
     inputs: MakeInputs = token_inputs
@@ -56,7 +57,7 @@ class Prompts(Protocol):
 
     def prepare(
         self,
-        prompt: Prompt,
+        prompt: Given,
         media: Media | None,
         template: bool,
         load_time: float,
@@ -65,7 +66,7 @@ class Prompts(Protocol):
         """Return a prompt.
 
         Args:
-            prompt: a text, a chat or ids.
+            prompt: a text, a chat or a prompt.
             media: images and videos of the text, or of the chat's last user message; None if
                 there are no lists of them.
             template: whether the chat template wraps a text, if the model has one.
@@ -93,7 +94,7 @@ class TokenPrompts:
 
     def prepare(
         self,
-        prompt: Prompt,
+        prompt: Given,
         media: Media | None,
         template: bool,
         load_time: float,
@@ -106,7 +107,7 @@ class TokenPrompts:
             )
         metrics = PerfMetrics(load_time)
         raw = metrics.raw_metrics
-        if isinstance(prompt, list):
+        if isinstance(prompt, Prompt):
             return Prepared(prompt, metrics)
         if isinstance(prompt, ChatHistory):
             return Prepared(self._encoder.chat(prompt, raw), metrics)
@@ -143,7 +144,11 @@ class NewRequests:
         self._assistant = assistant
 
     def added(
-        self, number: int, prompt: str | PromptIds, config: GenerationConfig, media: Media | None
+        self,
+        number: int,
+        prompt: str | Prompt | PromptIds,
+        config: GenerationConfig,
+        media: Media | None,
     ) -> Request:
         """Return the request of ``add_request``.
 
@@ -160,14 +165,14 @@ class NewRequests:
                 "echo: outputs have log-probabilities, which are not computed for the prompt; "
                 "set echo to False, and prepend the prompt"
             )
-        given = prompt if isinstance(prompt, str) else ids_of(prompt)
+        given = prompt if isinstance(prompt, str | Prompt) else Prompt(ids_of(prompt))
         template = self._prompts.wraps_added and config.apply_chat_template
         prepared = self._prompts.prepare(given, media, template, self._load_time, began)
         return self._request(number, prepared, config, began, NoSink())
 
     def generated(
         self,
-        prompt: Prompt,
+        prompt: Given,
         media: Media | None,
         config: GenerationConfig,
         sink: Sink,
@@ -207,11 +212,13 @@ class NewRequests:
         began: Stopwatch,
         sink: Sink,
     ) -> Request:
-        ids, metrics = prompt.ids, prompt.metrics
+        fit, metrics = self._model.fitted(prompt.prompt), prompt.metrics
+        ids = fit.ids
         limits = self._model.limits(ids, config, self._vocabulary)
         constraint = self._grammars.constraint(config, metrics)
         request = Request(number, ids, config, limits, sink, metrics, began, prompt.inputs)
         request.constraint = constraint
+        request.truncation = self._model.truncation(fit, config)
         if self._assistant is not None:
             request.drafter = partial(self._assistant.drafter, ids, config)
         return request

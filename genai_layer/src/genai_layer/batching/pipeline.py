@@ -16,6 +16,7 @@ from genai_layer.batching.compiled import compile_batched
 from genai_layer.batching.constructor import read_arguments
 from genai_layer.batching.generate_call import (
     Configs,
+    Media,
     PromptIds,
     read_call,
     read_request,
@@ -41,6 +42,7 @@ from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.npu import imports_blob
 from genai_layer.observation import ObservesBatching
 from genai_layer.parsers.streamer import begin_parsing
+from genai_layer.prompt import Prompt
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler import SchedulerConfig
@@ -187,9 +189,32 @@ class ContinuousBatchingPipeline(KeepsChat):
         number = index(request_id)
         if number < 0:
             raise ConfigError(f"request_id = {number}: pass an integer of 0 or more")
+        return self._add(number, prompt, config, media)[0]
+
+    def add_prompt(
+        self, number: int, prompt: Prompt, config: GenerationConfig
+    ) -> tuple[GenerationHandle, int]:
+        """Add a prompt that is encoded; return its handle and its tokens. Ours.
+
+        Of a chat, turns are left out that there is no room for (NPUW_LLM_ON_FULL = TRUNCATE).
+
+        Raises:
+            ConfigError, PromptError: see ``add_request``.
+            TemplateError: the chat template rejects the chat without its oldest turns.
+        """
+        return self._add(number, prompt, config, None)
+
+    def _add(
+        self,
+        number: int,
+        prompt: str | Prompt | PromptIds,
+        config: GenerationConfig,
+        media: Media | None,
+    ) -> tuple[GenerationHandle, int]:
+        """Add a request; return its handle and the tokens of its prompt."""
         request = self._new.added(number, prompt, config, media)
         self._scheduler.add(request)
-        return GenerationHandle(request.stream)
+        return GenerationHandle(request.stream), len(request.prompt)
 
     @one_at_a_time
     def step(self) -> None:
@@ -273,7 +298,11 @@ class ContinuousBatchingPipeline(KeepsChat):
             inputs = [chat]
         new = [
             self._new.generated(
-                one, media, config, sink_of_one_text(call.streamer, config, len(inputs)), began
+                Prompt(one) if isinstance(one, list) else one,
+                media,
+                config,
+                sink_of_one_text(call.streamer, config, len(inputs)),
+                began,
             )
             for one, media, config in zip(inputs, call.media, call.configs, strict=True)
         ]

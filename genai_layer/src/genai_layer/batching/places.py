@@ -54,10 +54,15 @@ class SlotRequest:
         self.wait()
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
-        """Submit the new tokens; the batching knows those before them."""
+        """Submit the new tokens; the batching knows those before them.
+
+        Tokens at the first position begin another conversation.
+        """
+        (ids,) = inputs["input_ids"]
+        if inputs["attention_mask"].shape[1] == len(ids):
+            self.reset_state()
         if self.conversation is None:
             self.conversation = self._batching.open()
-        (ids,) = inputs["input_ids"]
         self._logits = self.conversation.submit(ids.tolist())
 
     def wait(self) -> None:

@@ -20,10 +20,12 @@ from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
 from genai_layer.decoding.reads import Drafter, Sink
 from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.decoding.truncation import Truncation
 from genai_layer.errors import GenAIUsageError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.named_enum import NamedEnum
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt_limits import texts_side_by_side
 from genai_layer.results import GenerationFinishReason
 from genai_layer.sampling.processors import Constraint
 from genai_layer.streamers import StreamingStatus
@@ -245,6 +247,8 @@ class Request:
     """Makes the source of candidates, once the request runs."""
     constraint: Constraint | None = None
     """Limits the tokens of a text."""
+    truncation: Truncation | None = None
+    """Rule for a full cache; None if the runtime's own applies."""
     stream: Stream = field(default_factory=Stream)
     texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
     """Complete texts, highest score first."""
@@ -252,6 +256,4 @@ class Request:
     @property
     def sequences(self) -> int:
         """Number of sequences that run side by side."""
-        if self.config.is_beam_search():
-            return self.config.num_beams
-        return self.config.num_return_sequences
+        return texts_side_by_side(self.config)

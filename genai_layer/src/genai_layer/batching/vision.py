@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from genai_layer.batching.compiled import MOST_SLOTS, BatchedModel
 from genai_layer.batching.generate_call import Media
-from genai_layer.batching.new_requests import Prepared, Prompt
+from genai_layer.batching.new_requests import Given, Prepared
 from genai_layer.batching.places import Places
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.language_model import MakeInputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import PromptError, runtime_failures
 from genai_layer.files import is_file
+from genai_layer.prompt import Prompt
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Array, Core
 from genai_layer.scheduler import SchedulerConfig
@@ -88,14 +89,14 @@ class VisionTexts:
 
     def prepare(
         self,
-        prompt: Prompt,
+        prompt: Given,
         media: Media | None,
         template: bool,
         load_time: float,
         began: Stopwatch,
     ) -> Prepared:
         """Return the prompt; see ``Prompts.prepare``."""
-        if isinstance(prompt, list):
+        if isinstance(prompt, Prompt):
             raise PromptError("token ids: a model of images reads texts; pass a text or a chat")
         metrics = VLMPerfMetrics(load_time)
         media = media or Media()
@@ -112,9 +113,9 @@ class VisionTexts:
             made = self._prompts.of_chat(history, visuals, metrics.raw_metrics)
         inputs = self._locked(self._embedder.inputs(made, metrics, began))
         if history is None:
-            return Prepared(made.ids, metrics, inputs)
+            return Prepared(Prompt(made.ids), metrics, inputs)
         remember = partial(self._prompts.remember, history, made)
-        return Prepared(made.ids, metrics, inputs, remember)
+        return Prepared(Prompt(made.ids), metrics, inputs, remember)
 
     def _locked(self, inputs: MakeInputs) -> MakeInputs:
         def locked(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:

@@ -14,6 +14,7 @@ from genai_layer.decoding.drafters import CandidateCount
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel, Rows
 from genai_layer.decoding.stopwatch import TokenTimes
+from genai_layer.decoding.truncation import Truncation
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.sampling.processors import Constraint, Logits
@@ -71,6 +72,8 @@ class Task:
     """Limits the tokens of a text."""
     drafter: Drafter | None = None
     """Source of candidates for the tokens of a single sequence."""
+    truncation: Truncation | None = None
+    """Rule of a single sequence for a full cache; None if the runtime's own applies."""
     texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
     """Texts in progress, for callers that read them between steps."""
 

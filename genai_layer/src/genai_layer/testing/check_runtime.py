@@ -173,7 +173,7 @@ def check_steps_of_several_tokens(
 def check_forgotten_tokens_still_count(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """Unless NPUW_LLM_ON_FULL is ERROR, a full cache accepts tokens at increasing positions.
+    """Unless NPUW_LLM_ON_FULL is ERROR, prompts and texts after them may have any length.
 
     A runtime without this option, or with ERROR, passes.
     """
@@ -182,7 +182,7 @@ def check_forgotten_tokens_still_count(
         return
     lengths = lengths_of(compiled)
     enough = lengths.max_prompt_len + lengths.min_response_len + 128  # lengths may be rounded up
-    prompt = (tokens * enough)[:enough] if on_full is OnFull.TRUNCATE else tokens
+    prompt = (tokens * enough)[:enough]
     logits_of(request, prompt)
     for index in range(len(prompt), len(prompt) + enough):
         logits = logits_of(request, [tokens[index % len(tokens)]], index)

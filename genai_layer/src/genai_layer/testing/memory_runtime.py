@@ -168,9 +168,8 @@ class MemoryRequest:
         if not ((sources >= 0) & (sources < before)).all():
             raise RuntimeError(f"beam_idx is {sources.tolist()}, but there are {before} rows")
         total = kept - state.forgotten + new
-        needed = {OnFull.ERROR: total, OnFull.SLIDE: new, OnFull.TRUNCATE: 0}[self._on_full]
-        if needed > self._capacity:
-            raise RuntimeError(f"{needed} tokens exceed the capacity of {self._capacity}")
+        if total > self._capacity and self._on_full is OnFull.ERROR:
+            raise RuntimeError(f"{total} tokens exceed the capacity of {self._capacity}")
 
 
 class MemoryCompiledModel:

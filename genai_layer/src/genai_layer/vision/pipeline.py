@@ -23,6 +23,7 @@ from genai_layer.exclusive import one_at_a_time, with_turn
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.npu import StaticLengths
+from genai_layer.prompt import Prompt
 from genai_layer.properties import read_properties, take_mechanisms, taken_adapters
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
@@ -230,7 +231,7 @@ class VLMPipeline(TextPipeline):
     def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
         """Continue a prompt."""
         inputs = self._embedder.inputs(prompt, generation.metrics, generation.began)
-        (sequences,) = self._generator.run([prompt.ids], generation, inputs)
+        (sequences,) = self._generator.run([Prompt(prompt.ids)], generation, inputs)
         return sequences
 
 

@@ -18,6 +18,7 @@ from genai_layer.batching.request import GenerationHandle
 from genai_layer.errors import PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.activity import Commons, timed_out
 from genai_layer.serve.engine.running import RunningRequest
 from genai_layer.serve.engine.times import CompletionRate, RequestTimes, check_queue
@@ -166,12 +167,13 @@ class ServedTextModel:
         return dict(self._names)
 
     async def submit(
-        self, prompt: str | list[int], config: GenerationConfig, request_id: str
+        self, prompt: str | list[int] | Prompt, config: GenerationConfig, request_id: str
     ) -> RunningRequest:
         """Add a request to the queue.
 
         Args:
-            prompt: a text, which gets the tokenizer's special tokens but no chat template; or ids.
+            prompt: a text, which gets the tokenizer's special tokens but no chat template; ids; or
+                a chat's prompt.
             config: parameters.
             request_id: name of the request in logs and observations.
 
@@ -220,14 +222,14 @@ class ServedTextModel:
         return request
 
     def _add(
-        self, number: int, prompt: str | list[int], config: GenerationConfig
+        self, number: int, prompt: str | list[int] | Prompt, config: GenerationConfig
     ) -> tuple[GenerationHandle, int]:
         """Encode a prompt, and add its request to the pipeline; in a thread of its own."""
-        ids = prompt
-        if isinstance(ids, str):
-            ids = self.tokenizer.encode(ids).input_ids.data[0].tolist()
+        if isinstance(prompt, str):
+            prompt = Prompt(self.tokenizer.encode(prompt).input_ids.data[0].tolist())
+        made = Prompt(prompt) if isinstance(prompt, list) else prompt
         try:
-            return self.pipeline.add_request(number, ids, config), len(ids)
+            return self.pipeline.add_prompt(number, made, config)
         except PromptTooLong as error:
             raise TooLong(str(error)) from error
 

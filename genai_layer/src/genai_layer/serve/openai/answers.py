@@ -13,6 +13,7 @@ from typing import Literal
 
 from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
+from genai_layer.prompt import Prompt
 from genai_layer.results import GenerationFinishReason
 from genai_layer.sampling.candidates import Alternatives
 from genai_layer.serve.engine.contract import Chunk
@@ -80,7 +81,7 @@ class Choices:
 
 async def start_choices(
     model: ServedTextModel,
-    prompts: Sequence[str | list[int]],
+    prompts: Sequence[str | list[int] | Prompt],
     configs: Sequence[GenerationConfig],
     request_id: str,
 ) -> Choices:

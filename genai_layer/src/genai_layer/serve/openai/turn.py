@@ -14,6 +14,7 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.errors import TemplateError
 from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.openai.schemas.items import (
@@ -137,7 +138,7 @@ _ENCODERS: WeakKeyDictionary[ServedTextModel, PromptEncoder] = WeakKeyDictionary
 class Turn:
     """Turn of a model."""
 
-    prompt: list[int]
+    prompt: Prompt
     grammar: StructuralFormat | None
     """Grammar of the answer; None for any text."""
     new_reader: Callable[[], Reader]
@@ -196,7 +197,7 @@ def _reader(form: Form | None, offer: Offer) -> Callable[[], Reader]:
     return partial(kind, form, offer.names)
 
 
-def _encode(model: ServedTextModel, messages: Sequence[TemplateMessage], offer: Offer) -> list[int]:
+def _encode(model: ServedTextModel, messages: Sequence[TemplateMessage], offer: Offer) -> Prompt:
     encoder = _ENCODERS.get(model)
     if encoder is None:
         encoder = _ENCODERS[model] = PromptEncoder(model.tokenizer)

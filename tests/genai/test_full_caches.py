@@ -1,0 +1,225 @@
+"""NPUW_LLM_ON_FULL on the in-memory runtime: turns that are left out, and chats that continue."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from genai_layer import (
+    ChatHistory,
+    ContinuousBatchingPipeline,
+    GenerationConfig,
+    GenerationFinishReason,
+    LLMPipeline,
+    PromptError,
+    SchedulerConfig,
+)
+from genai_layer.prompt import Chat
+from genai_layer.testing.memory_runtime import MemoryRequest
+from genai_layer.testing.toy import answering_core, ids_of
+
+LENGTHS = {"MAX_PROMPT_LEN": 40, "MIN_RESPONSE_LEN": 10}
+CAPACITY = 40 + 10 - 1
+GREEDY = GenerationConfig(max_new_tokens=5, do_sample=False)
+
+Reads = list[tuple[int, list[int]]]
+"""Number of tokens before, and new tokens, of each inference."""
+
+
+@pytest.fixture
+def reads(monkeypatch) -> Reads:
+    """Return the inferences of the in-memory runtime, as they are run."""
+    found: Reads = []
+    infer = MemoryRequest.infer
+
+    def watched(request: MemoryRequest, inputs: Any, /) -> object:
+        (ids,) = inputs["input_ids"].tolist()
+        found.append((inputs["attention_mask"].shape[1] - len(ids), ids))
+        return infer(request, inputs)
+
+    monkeypatch.setattr(MemoryRequest, "infer", watched)
+    return found
+
+
+@pytest.fixture
+def pipes(folder) -> Callable[..., LLMPipeline]:
+    """Return a function that creates a pipeline with one answer."""
+
+    def make(policy: str, answer: str = "hey") -> LLMPipeline:
+        core = answering_core(answer, CAPACITY)
+        return LLMPipeline(folder, "NPU", core=core, NPUW_LLM_ON_FULL=policy, **LENGTHS)
+
+    return make
+
+
+def chat(*texts: str, system: str = "be kind") -> ChatHistory:
+    """Return a chat of questions and answers, in turn, after a system message."""
+    roles = ("user", "assistant") * len(texts)
+    messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
+    return ChatHistory([{"role": "system", "content": system}, *messages])
+
+
+def toy_ids(history: ChatHistory) -> list[int]:
+    """Return a chat's ids by the toy's template, which has a token for each role and letter."""
+    parts = [f"<|{one['role']}|>{one['content']}" for one in history.get_messages()]
+    return ids_of("".join(parts) + "<|assistant|>")
+
+
+ROLES = ("system", "user", "assistant", "tool")
+MESSAGES = st.lists(st.tuples(st.sampled_from(ROLES), st.integers(0, 9)), min_size=1, max_size=9)
+
+
+@given(MESSAGES, st.integers(0, 60))
+def test_the_fewest_turns_are_left_out_and_no_turn_is_cut(given: list[Any], room: int) -> None:
+    """A turn begins where a user speaks after others; a message of n letters has n + 1 tokens."""
+    messages = [{"role": role, "content": str(at) * size} for at, (role, size) in enumerate(given)]
+    history = ChatHistory(messages)
+    history.set_tools([{"name": "search"}])
+    found = Chat(history, encode).within(room)
+    possible = [
+        [one for at, one in enumerate(messages) if at >= begin or one["role"] == "system"]
+        for begin in [0, *begins(messages)[1:]]
+    ]
+    fitting = [each for each in possible if len(encode(with_search(each))) <= room]
+    expected = fitting[0] if fitting else possible[-1]
+    assert found.ids == encode(with_search(expected))
+    assert bool(found.left_out) == (expected != messages)
+
+
+def encode(history: ChatHistory) -> list[int]:
+    """Return a token for each message and each of its letters."""
+    assert history.get_tools() == [{"name": "search"}]
+    messages = history.get_messages()
+    return [number for one in messages for number in (10, *map(int, one["content"]))]
+
+
+def with_search(messages: list[dict[str, Any]]) -> ChatHistory:
+    """Return a chat with a tool."""
+    history = ChatHistory(messages)
+    history.set_tools([{"name": "search"}])
+    return history
+
+
+def begins(messages: list[dict[str, Any]]) -> list[int]:
+    """Return the places of the first messages of turns."""
+    said = [(at, one["role"]) for at, one in enumerate(messages) if one["role"] != "system"]
+    before = ["", *(role for _, role in said)]
+    return [
+        at
+        for (at, role), last in zip(said, before, strict=False)
+        if not last or (role == "user" and last != "user")
+    ]
+
+
+def test_a_chat_keeps_its_system_message_and_whole_turns(pipes, reads: Reads, caplog) -> None:
+    history = chat("the very first", "one", "second", "two", "third")
+    pipe = pipes("TRUNCATE")
+    with caplog.at_level(logging.WARNING):
+        assert str(pipe.generate(history, GREEDY)) == "hey"
+    assert reads[0] == (0, toy_ids(chat("second", "two", "third")))
+    assert pipe.execution_report()["left out"] == "the oldest 2 of 6 messages"
+    (record,) = caplog.records
+    assert "the oldest 2 of 6 messages are left out of a prompt" in record.message
+    assert len(history) == 6, "the caller's history is complete"
+    pipe.generate(chat("third"), GREEDY)
+    assert "left out" not in pipe.execution_report()
+
+
+def test_a_last_turn_that_is_too_long_is_rejected_before_anything_runs(pipes, reads: Reads) -> None:
+    pipe = pipes("TRUNCATE")
+    with pytest.raises(
+        PromptError, match=r"^MAX_PROMPT_LEN=40: the prompt has 60 tokens, and no ea"
+    ):
+        pipe.generate(chat("first", "one", "x" * 50))
+    assert not reads
+
+
+def test_a_full_cache_gives_up_turns_before_the_answer(pipes, reads: Reads) -> None:
+    """The answer has 60 tokens; the cache stores 49."""
+    history = chat("first", "one", "2nd")
+    answer = "abcdefghijklmnopqrstuvwxyz0123456789" + "ABCDEFGHIJKLMNOPQRSTUVWX"
+    pipe = pipes("TRUNCATE", answer)
+    results = pipe.generate(history, max_new_tokens=60)
+    assert results.texts == [answer]
+    assert results.finish_reasons == [GenerationFinishReason.LENGTH]
+    prompt, shorter = toy_ids(history), toy_ids(chat("2nd"))
+    said = ids_of(answer)
+    begins = [ids for past, ids in reads if not past]
+    first = CAPACITY + 1 - len(prompt)
+    assert begins[0] == prompt
+    assert begins[1] == [*shorter, *said[:first]], "the first turn is left out, the answer is whole"
+    assert all(ids[: len(shorter)] == shorter for ids in begins[1:]), "and the prompt stays"
+    assert all(past + len(ids) <= CAPACITY for past, ids in reads)
+    assert pipe.execution_report()["left out"] == "the oldest 2 of 4 messages"
+
+
+def test_several_texts_end_when_the_cache_is_full(pipes) -> None:
+    """Their rows differ, so they are not read again."""
+    pipe = pipes("TRUNCATE", "abcdefghijklmnopqrstuvwxyz0123456789ABCDEF")
+    config = {"num_return_sequences": 2, "do_sample": True, "temperature": 0.01}
+    results = pipe.generate(
+        chat("first", "one", "2nd"), max_new_tokens=99, ignore_eos=True, **config
+    )
+    assert {*results.finish_reasons} == {GenerationFinishReason.CAPACITY}
+
+
+def test_a_sliding_cache_continues_after_the_tokens_that_it_has_read(pipes, reads: Reads) -> None:
+    pipe = pipes("SLIDE")
+    history, stored = chat(system="x" * 35), 0
+    for turn in range(3):
+        history.append({"role": "user", "content": f"{turn}?"})
+        prompt = toy_ids(history)
+        reads.clear()
+        assert str(pipe.generate(history, GREEDY)) == "hey"
+        assert reads[0][0] == stored
+        assert [token for _, ids in reads for token in ids][: len(prompt) - stored] == prompt[
+            stored:
+        ]
+        stored = len(prompt) + len("hey")
+        history.append({"role": "assistant", "content": "hey"})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["x" * 34 + "y", "x" * 20],
+    ids=["another chat", "a chat that prefill reads"],
+)
+def test_a_sliding_cache_begins_again_after_another_prompt(
+    pipes, reads: Reads, changed: str
+) -> None:
+    pipe = pipes("SLIDE")
+    pipe.generate(chat("1?", system="x" * 35), GREEDY)
+    reads.clear()
+    pipe.generate(chat("1?", "hey", "2?", system=changed), GREEDY)
+    assert reads[0] == (0, toy_ids(chat("1?", "hey", "2?", system=changed)))
+
+
+@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
+def test_batched_chats_are_as_alone(folder, pipes, policy: str) -> None:
+    answer = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL"
+    config = GenerationConfig(max_new_tokens=45, do_sample=False)
+    chats = [chat("first", "one", "second", "two", "third"), chat("1?")]
+    alone = [str(pipes(policy, answer).generate(one, config)) for one in chats]
+    core = answering_core(answer, CAPACITY)
+    given = SchedulerConfig(max_num_seqs=2), "NPU", LENGTHS | {"NPUW_LLM_ON_FULL": policy}
+    batched = ContinuousBatchingPipeline(folder, *given, core=core)
+    results = batched.generate(chats, [config, config])
+    assert [one.m_generation_ids[0] for one in results] == alone
+    assert alone[0] == answer[:45]
+
+
+def test_a_prompt_of_any_accepted_length_stays_whole(pipes, reads: Reads) -> None:
+    for length in (1, 2, 20, 39, 40):
+        reads.clear()
+        ids = np.arange(20, 20 + length)[None]
+        results = pipes("TRUNCATE").generate(ids, max_new_tokens=70, ignore_eos=True)
+        assert len(results.tokens[0]) == 70
+        assert all(past + len(new) <= CAPACITY for past, new in reads)
+        begun = [new for past, new in reads if not past]
+        assert all(new[:length] == ids[0].tolist()[: len(new)] for new in begun)
