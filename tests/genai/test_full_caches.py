@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,16 @@ from genai_layer import (
     SchedulerConfig,
 )
 from genai_layer.prompt import Chat
-from genai_layer.testing.memory_runtime import MemoryRequest
+from genai_layer.serve.engine.activity import Activity, Commons
+from genai_layer.serve.engine.text_model import ServedTextModel
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.metrics import Metrics
+from genai_layer.serve.models.opening import open_model
+from genai_layer.serve.models.spec import ModelSpec
+from genai_layer.serve.openai.tools.offer import Offer
+from genai_layer.serve.openai.turn import prepare_turn
+from genai_layer.testing.memory_batching import BatchingCore
+from genai_layer.testing.memory_runtime import MemoryCore, MemoryRequest
 from genai_layer.testing.toy import answering_core, ids_of
 
 LENGTHS = {"MAX_PROMPT_LEN": 40, "MIN_RESPONSE_LEN": 10}
@@ -76,9 +86,9 @@ MESSAGES = st.lists(st.tuples(st.sampled_from(ROLES), st.integers(0, 9)), min_si
 
 
 @given(MESSAGES, st.integers(0, 60))
-def test_the_fewest_turns_are_left_out_and_no_turn_is_cut(given: list[Any], room: int) -> None:
+def test_the_fewest_turns_are_left_out_and_no_turn_is_cut(spoken: list[Any], room: int) -> None:
     """A turn begins where a user speaks after others; a message of n letters has n + 1 tokens."""
-    messages = [{"role": role, "content": str(at) * size} for at, (role, size) in enumerate(given)]
+    messages = [{"role": role, "content": str(at) * size} for at, (role, size) in enumerate(spoken)]
     history = ChatHistory(messages)
     history.set_tools([{"name": "search"}])
     found = Chat(history, encode).within(room)
@@ -160,7 +170,7 @@ def test_a_full_cache_gives_up_turns_before_the_answer(pipes, reads: Reads) -> N
 
 
 def test_several_texts_end_when_the_cache_is_full(pipes) -> None:
-    """Their rows differ, so they are not read again."""
+    """Rows of several texts differ, so they are not read again."""
     pipe = pipes("TRUNCATE", "abcdefghijklmnopqrstuvwxyz0123456789ABCDEF")
     config = {"num_return_sequences": 2, "do_sample": True, "temperature": 0.01}
     results = pipe.generate(
@@ -200,18 +210,40 @@ def test_a_sliding_cache_begins_again_after_another_prompt(
     assert reads[0] == (0, toy_ids(chat("1?", "hey", "2?", system=changed)))
 
 
+@pytest.mark.parametrize("kind", [MemoryCore, BatchingCore])
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_batched_chats_are_as_alone(folder, pipes, policy: str) -> None:
+def test_batched_chats_are_as_alone(folder, pipes, policy: str, kind: type[MemoryCore]) -> None:
     answer = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL"
     config = GenerationConfig(max_new_tokens=45, do_sample=False)
     chats = [chat("first", "one", "second", "two", "third"), chat("1?")]
     alone = [str(pipes(policy, answer).generate(one, config)) for one in chats]
-    core = answering_core(answer, CAPACITY)
-    given = SchedulerConfig(max_num_seqs=2), "NPU", LENGTHS | {"NPUW_LLM_ON_FULL": policy}
-    batched = ContinuousBatchingPipeline(folder, *given, core=core)
+    core = kind(answering_core(answer)._table, CAPACITY)
+    target = SchedulerConfig(max_num_seqs=2), "NPU", LENGTHS | {"NPUW_LLM_ON_FULL": policy}
+    batched = ContinuousBatchingPipeline(folder, *target, core=core)
     results = batched.generate(chats, [config, config])
     assert [one.m_generation_ids[0] for one in results] == alone
     assert alone[0] == answer[:45]
+
+
+def test_a_served_chat_leaves_out_turns(folder, reads: Reads) -> None:
+    """A request for a chat has the whole history; its usage counts the tokens that are read."""
+    properties = LENGTHS | {"NPUW_LLM_ON_FULL": "TRUNCATE"}
+    core = BatchingCore(answering_core("hey")._table, CAPACITY)
+    (folder / "model.safetensors").write_bytes(b"")
+    opened = open_model(ModelSpec("toy", "text", folder, "NPU", properties, 2), core)
+    history = chat("the very first", "one", "second", "two", "third")
+
+    async def ask() -> int:
+        model = opened(Commons(Limits(), Metrics(), Activity()))
+        assert isinstance(model, ServedTextModel)
+        turn = await prepare_turn(model, history.get_messages(), Offer((), False, False), None)
+        running = await model.submit(turn.prompt, GREEDY, "a")
+        assert "".join([chunk.text async for chunk in running]) == "hey"
+        return running.prompt_tokens
+
+    expected = toy_ids(chat("second", "two", "third"))
+    assert asyncio.run(ask()) == len(expected)
+    assert reads[0] == (0, expected)
 
 
 def test_a_prompt_of_any_accepted_length_stays_whole(pipes, reads: Reads) -> None:

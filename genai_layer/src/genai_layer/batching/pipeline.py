@@ -189,29 +189,21 @@ class ContinuousBatchingPipeline(KeepsChat):
         number = index(request_id)
         if number < 0:
             raise ConfigError(f"request_id = {number}: pass an integer of 0 or more")
-        return self._add(number, prompt, config, media)[0]
+        return self.add_prompt(number, prompt, config, media)[0]
 
     def add_prompt(
-        self, number: int, prompt: Prompt, config: GenerationConfig
-    ) -> tuple[GenerationHandle, int]:
-        """Add a prompt that is encoded; return its handle and its tokens. Ours.
-
-        Of a chat, turns are left out that there is no room for (NPUW_LLM_ON_FULL = TRUNCATE).
-
-        Raises:
-            ConfigError, PromptError: see ``add_request``.
-            TemplateError: the chat template rejects the chat without its oldest turns.
-        """
-        return self._add(number, prompt, config, None)
-
-    def _add(
         self,
         number: int,
         prompt: str | Prompt | PromptIds,
         config: GenerationConfig,
-        media: Media | None,
+        media: Media | None = None,
     ) -> tuple[GenerationHandle, int]:
-        """Add a request; return its handle and the tokens of its prompt."""
+        """Add a prompt; return its handle, and the tokens that are read of it. Ours.
+
+        Raises:
+            ConfigError, PromptError: see ``add_request``.
+            TemplateError: the chat template rejects a chat without its oldest turns.
+        """
         request = self._new.added(number, prompt, config, media)
         self._scheduler.add(request)
         return GenerationHandle(request.stream), len(request.prompt)

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from genai_layer import GenAIError, GenerationConfig, GenerationFinishReason, Tokenizer
+from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.contract import Chunk, Embeddings, ModelCard, Ranking
 from genai_layer.serve.errors import QueueFull, ServeError, UnknownModel, as_serve_error
 from genai_layer.serve.limits import Limits
@@ -81,13 +82,15 @@ class ScriptedModel:
         return GenerationConfig(eos_token_id=EOS)
 
     async def submit(
-        self, prompt: str | list[int], config: GenerationConfig, request_id: str
+        self, prompt: str | list[int] | Prompt, config: GenerationConfig, request_id: str
     ) -> ScriptedRunning:
         config.validate()
         if len(self.submitted) >= self.room:
             raise QueueFull("8 requests wait; try again later", headers={"Retry-After": "3"})
         if isinstance(prompt, str):
             prompt = self.tokenizer.encode(prompt).input_ids.data[0].tolist()
+        if isinstance(prompt, Prompt):
+            prompt = prompt.ids
         script = self.scripts[len(self.submitted) % len(self.scripts)]
         self.submitted.append(ScriptedRunning(self, prompt, config, script))
         return self.submitted[-1]

@@ -126,6 +126,10 @@ class Conversation:
         if event is not Event.PROMPT:
             self._admission.check_room(history.kept_of(keep), len(tokens))
         self.parts.check(tokens, keep, prompt=event is not Event.STEP)
+        limit = self._admission.longest_prompt
+        if event is Event.PROMPT and limit < len(tokens) and self._options.on_full == "SLIDE":
+            # Steps read these tokens after the others.
+            self.parts.check(tokens.part(limit, len(tokens)), limit, prompt=True)
         return event
 
     def _go_on(self, tokens: NewTokens) -> NewTokens:

@@ -108,8 +108,8 @@ class _Images(Instance, ConversationPart):
         if _has_types(tokens) and (keep or len(tokens) == 1):
             raise TensorError(
                 f"{TOKEN_TYPES} are not 0 for {len(tokens)} tokens after {keep} stored ones, but "
-                "tokens of an image attend to later ones only in a prompt that is read whole; "
-                "pass the conversation from its beginning"
+                "tokens of an image attend to later ones only in a prompt that is read whole; pass "
+                "the conversation from its beginning, and images within NPUW_LLM_MAX_PROMPT_LEN"
             )
 
     def prefix_key(self, tokens: NewTokens) -> bytes | None:

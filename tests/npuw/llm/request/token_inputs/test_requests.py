@@ -174,6 +174,7 @@ def test_a_cache_that_slides_takes_embeddings(llava, qwen) -> None:
         for number in range(60, 100):
             logits = talk.tell(number)
         assert close(logits, model.goldens["logits_100"]), "no token was replaced yet"
+        assert close(talk.tell(0, 100), model.goldens["logits_100"]), "steps read the last tokens"
         for number in range(100, 150):
             logits = talk.tell(number)
         assert np.isfinite(logits).all()
@@ -217,6 +218,17 @@ class TestTokensOfImages:
         with pytest.raises(TensorError, match="token_type_ids are not 0 for 1 tokens after 0"):
             talk.tell(0, 1, token_type_ids=np.ones((1, 1), np.int64))
         assert close(talk.tell(0, 100), expected)
+
+    def test_steps_of_a_long_prompt_read_no_image(self, models) -> None:
+        options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_ON_FULL": "SLIDE"}
+        talk = models("gemma3_types").begin(**options, **WHOLE)
+        types = np.ones((1, 100), np.int64)
+        with pytest.raises(
+            TensorError, match=r"36 tokens after 64 .* within NPUW_LLM_MAX_PROMPT_LE"
+        ):
+            talk.tell(0, 100, token_type_ids=types)
+        types[0, 64:] = 0
+        assert np.isfinite(talk.tell(0, 100, token_type_ids=types)).all()
 
     def test_models_that_do_not_read_token_types_accept_them(self, models) -> None:
         model = models("gemma3")
