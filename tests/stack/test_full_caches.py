@@ -14,10 +14,13 @@ from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.reference.interpreter import Interpreter
 from genai_layer import (
     ChatHistory,
+    ContinuousBatchingPipeline,
+    GenerationConfig,
     GenerationFinishReason,
     LLMPipeline,
     PromptError,
     RuntimeFailure,
+    SchedulerConfig,
 )
 from genai_layer.testing.check_runtime import check_runtime
 from genai_layer.testing.toy import write_toy_folder
@@ -151,6 +154,24 @@ def test_twelve_turns_slide_the_window_as_one_prompt_of_all_tokens(pipes, tokens
     assert len(ids) > 2 * 128
     pipe.generate([ids[:1]], max_new_tokens=1)
     assert pipe.get_tokenizer().decode(pipe.generate([ids], max_new_tokens=12).tokens[0]) == answer
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("policy", ["TRUNCATE", "SLIDE"])
+def test_batched_chats_are_answered_like_those_alone(pipes, demo: Path, policy: str) -> None:
+    """The batching shares a prefix cache; cut chats begin with the same system message."""
+    scheduler = SchedulerConfig(max_num_seqs=2, enable_prefix_caching=True)
+    options = LENGTHS | F32 | {"NPUW_LLM_ON_FULL": policy}
+    options |= {"NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16}
+    batched = ContinuousBatchingPipeline(demo, scheduler, "NPU", options)
+    config = GenerationConfig(max_new_tokens=80, ignore_eos=True, do_sample=False)
+    told = [{"role": "user", "content": one} for one in QUESTIONS]
+    replies = [{"role": "assistant", "content": one} for one in QUESTIONS]
+    pairs = [one for pair in zip(told, replies, strict=True) for one in pair]
+    chats = [ChatHistory([SYSTEM, *pairs[:count]]) for count in (5, 9, 13)]
+    alone = [str(pipes(policy).generate(one, config)) for one in chats]
+    results = batched.generate(chats, [config] * 3)
+    assert [one.m_generation_ids[0] for one in results] == alone
 
 
 @pytest.mark.long

@@ -23,6 +23,7 @@ from genai_layer.decoding.language_model import MakeInputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import PromptError, runtime_failures
 from genai_layer.files import is_file
+from genai_layer.npu import settled_lengths
 from genai_layer.prompt import Prompt
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Array, Core
@@ -66,6 +67,7 @@ def open_vision(
     embedder = PromptEmbedder(core, source, settings, tokenizer, device, others)
     with runtime_failures():
         compiled = core.compile_model(source.model(core, "language"), device, language)
+        lengths = settled_lengths(compiled, lengths, imported=False)
     model = BatchedModel(Places(compiled, count, batches=False), lengths, scheduler.num_kv_blocks)
     return model, VisionTexts(embedder, tokenizer)
 
