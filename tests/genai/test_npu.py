@@ -13,7 +13,7 @@ from genai_layer import (
     PropertyError,
     RuntimeFailure,
 )
-from genai_layer.npu import imports_blob, npu_properties, on_full_of
+from genai_layer.npu import imports_blob, lengths_of, npu_properties, on_full_of
 from genai_layer.testing.memory_runtime import MemoryCompiledModel
 from genai_layer.testing.toy import answering_core, ids_of
 
@@ -205,3 +205,13 @@ def test_an_unknown_policy_is_rejected() -> None:
     compiled = MemoryCompiledModel(table, 4, {"NPUW_LLM_ON_FULL": "WAIT"})
     with pytest.raises(PropertyError, match="'WAIT': must be one of ERROR, TRUNCATE, SLIDE"):
         on_full_of(compiled)
+
+
+def test_a_cache_for_steps_of_several_tokens_is_longer_by_almost_a_step() -> None:
+    """The last tokens of a cache cannot be a step, so lengths do not count them."""
+    wide = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 5}
+    forwarded, lengths = npu_properties(SHORT | wide)
+    assert forwarded["NPUW_LLM_MIN_RESPONSE_LEN"] == 4 + 7
+    assert lengths.capacity == CAPACITY
+    table = np.zeros((9, 9), np.float32)
+    assert lengths_of(MemoryCompiledModel(table, 20, forwarded)).capacity == CAPACITY

@@ -223,14 +223,18 @@ def sliding(demo: Path) -> Callable[[list[int]], int]:
         ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"}, "TRUNCATE"),
         ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"}, "SLIDE"),
         ({"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}, "SLIDE"),
+        ({"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}, "TRUNCATE"),
     ],
     ids=str,
 )
-def test_other_options_do_not_end_a_generation(pipes, policy: str, options: dict[str, Any]) -> None:
+def test_other_options_do_not_end_a_generation(
+    pipes, caplog, policy: str, options: dict[str, Any]
+) -> None:
     pipe = pipes(policy, **options)
     for _ in range(2):  # the second run finds cached prefixes
         results = pipe.generate(IDS[:, :64], max_new_tokens=LONG, ignore_eos=True)
         assert len(results.tokens[0]) == LONG
+    assert "were dropped" not in caplog.text, "the runtime cut the tokens"
 
 
 def test_learned_positions_end_a_sliding_window_and_no_truncated_cache(

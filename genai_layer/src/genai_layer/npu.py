@@ -126,7 +126,8 @@ def lengths_of(compiled: CompiledModel) -> StaticLengths:
         RuntimeError: the model does not report its lengths.
     """
     most, least = (compiled.get_property(_PREFIX + name) for name in _DEFAULTS)
-    return StaticLengths(_length("MAX_PROMPT_LEN", most), _length("MIN_RESPONSE_LEN", least))
+    least = _length("MIN_RESPONSE_LEN", least) - _spare(_property(compiled, _STEP, 1))
+    return StaticLengths(_length("MAX_PROMPT_LEN", most), least)
 
 
 def on_full_of(compiled: CompiledModel) -> OnFull:
@@ -138,10 +139,7 @@ def on_full_of(compiled: CompiledModel) -> OnFull:
     Raises:
         PropertyError: the model reports an unknown value.
     """
-    try:
-        value = compiled.get_property(_ON_FULL)
-    except RuntimeError:
-        return OnFull.ERROR
+    value = _property(compiled, _ON_FULL, OnFull.ERROR)
     if value not in list(OnFull):
         raise PropertyError(f"{_ON_FULL} = {value!r}: must be one of {', '.join(OnFull)}")
     return OnFull(value)
@@ -197,10 +195,10 @@ def npu_properties(
     for name, value in _ALWAYS.items():
         forwarded.setdefault(name, value)
     most, least = lengths["MAX_PROMPT_LEN"], lengths["MIN_RESPONSE_LEN"]
+    step = _length(_STEP, forwarded.get(_STEP, step))
     if step > 1:
-        step = _length(_STEP, forwarded.setdefault(_STEP, step))
-        # The last tokens of a cache cannot be a step, so the cache is longer by almost a step.
-        forwarded[_PREFIX + "MIN_RESPONSE_LEN"] = least + -(-step // _STEP_GRAIN) * _STEP_GRAIN - 1
+        forwarded[_STEP] = step
+        forwarded[_PREFIX + "MIN_RESPONSE_LEN"] = least + _spare(step)
     return forwarded, StaticLengths(most, least, step=step)
 
 
@@ -219,6 +217,19 @@ def _check_spelling(name: str) -> None:
     near = difflib.get_close_matches(name, _RENAMED, 1, cutoff=0.85)
     if near and name.removeprefix("++") not in _RENAMED:
         raise PropertyError(f"unknown property {name!r}; did you mean {near[0]}?")
+
+
+def _spare(step: int) -> int:
+    """Return by how many tokens a cache is longer: its last tokens cannot be a step of several."""
+    return -(-step // _STEP_GRAIN) * _STEP_GRAIN - 1 if step > 1 else 0
+
+
+def _property(compiled: CompiledModel, name: str, default: Any) -> Any:
+    """Return an option of a compiled model; the default if the model has no such option."""
+    try:
+        return compiled.get_property(name)
+    except RuntimeError:
+        return default
 
 
 def _length(name: str, value: object) -> int:

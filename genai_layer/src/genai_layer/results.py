@@ -28,8 +28,8 @@ class GenerationFinishReason(NamedEnum):
     TOOL_CALL = 3
     """The streamer recognised a tool call."""
     CAPACITY = 4
-    """The runtime's KV cache is full and forgets nothing (NPUW_LLM_ON_FULL = ERROR). Ours;
-    openvino_genai returns NONE."""
+    """The runtime's KV cache is full and forgets nothing: NPUW_LLM_ON_FULL = ERROR, or TRUNCATE for
+    several sequences. Ours; openvino_genai returns NONE."""
 
 
 @dataclass(slots=True, init=False)
