@@ -179,11 +179,8 @@ class TextGenerator:
     def execution_report(self) -> Mapping[str, str]:
         """Return facts on the last generation: the runtime's, and messages that are left out."""
         request = self._request
-        left_out = {"left out": self._left_out} if self._left_out else {}
-        return {
-            **(request.execution_report() if isinstance(request, ReportsExecution) else {}),
-            **left_out,
-        }
+        facts = request.execution_report() if isinstance(request, ReportsExecution) else {}
+        return {**facts, "left out": self._left_out} if self._left_out else facts
 
 
 Results = TypeVar("Results", bound=DecodedResults)
