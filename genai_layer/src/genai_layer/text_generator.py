@@ -179,7 +179,9 @@ class TextGenerator:
     def execution_report(self) -> Mapping[str, str]:
         """Return facts on the last generation: the runtime's, and messages that are left out."""
         request = self._request
-        facts = request.execution_report() if isinstance(request, ReportsExecution) else {}
+        facts: Mapping[str, str] = {}
+        if isinstance(request, ReportsExecution):
+            facts = request.execution_report()
         return {**facts, "left out": self._left_out} if self._left_out else facts
 
 
