@@ -1,4 +1,4 @@
-"""Kinds of files at paths from users, where even the query may fail; a folder's JSON files."""
+"""Kinds of files at paths from users, where even the query may fail; a folder's texts and JSON."""
 
 from __future__ import annotations
 
@@ -43,6 +43,26 @@ def _mode(path: Path, refused: Callable[[str], GenAIError]) -> int:
         return 0
 
 
+def read_text(path: Path) -> str:
+    """Read a text in UTF-8, without its byte-order mark.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not UTF-8.
+    """
+    return path.read_text(encoding="utf-8-sig")
+
+
+def whole(value: object) -> object:
+    """Return integers that a JSON file writes as floats (2.0) as integers, also those of a list.
+
+    Source: measured; openvino_genai reads such numbers, and cuts others (2.5), which stay here.
+    """
+    if isinstance(value, list):
+        return [whole(one) for one in cast(list[object], value)]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON object; a missing file is an empty object.
 
@@ -52,7 +72,7 @@ def read_object(path: Path) -> dict[str, Any]:
     if not is_file(path):
         return {}
     try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
+        found: object = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
     if not isinstance(found, dict):
@@ -67,8 +87,10 @@ def read_counts(path: Path, defaults: dict[str, int]) -> dict[str, int]:
         ModelError: the file is not a JSON object, or a value is not an integer from 1 to 2**24 - 1.
     """
     found = read_object(path)
-    counts = {name: found.get(name, default) for name, default in defaults.items()}
-    for name, value in counts.items():
+    counts: dict[str, int] = {}
+    for name, default in defaults.items():
+        value = whole(found.get(name, default))
         if type(value) is not int or not 0 < value < 1 << 24:
             raise ModelError(f"{path}: {name} = {value!r}: must be an integer from 1 to 2**24 - 1")
+        counts[name] = value
     return counts

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from genai_layer.errors import ConfigError, ModelError
-from genai_layer.files import is_file, read_object
+from genai_layer.files import is_file, read_object, whole
 from genai_layer.generation_fields import UNSET as UNSET
 from genai_layer.generation_fields import GenerationFields, StopCriteria
 from genai_layer.generation_rules import Rule, contradictions, unsupported
@@ -23,6 +23,17 @@ _STOP_CRITERIA = {True: StopCriteria.EARLY, "never": StopCriteria.NEVER}
 
 _NO_LIMIT = ("max_new_tokens", "max_length", "top_k", "no_repeat_ngram_size")
 """Fields of a file where -1 stands for "no limit"."""
+
+
+def stops_of_file(given: object) -> dict[str, Any]:
+    """Return the fields that an ``eos_token_id`` of a file sets: an id, or a list of stop tokens.
+
+    The first of a list is the end-of-text id. None and an empty list set nothing.
+    """
+    if isinstance(given, list):
+        found = cast("list[object]", given)
+        return {"eos_token_id": found[0], "stop_token_ids": found} if found else {}
+    return {} if given is None else {"eos_token_id": given}
 
 
 class GenerationConfig(GenerationFields):
@@ -77,11 +88,12 @@ class GenerationConfig(GenerationFields):
     def _values_of(cls, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields among a file's entries."""
         names = cls.model_fields.keys() - cls._not_in_files
-        values = {n: v for n, v in found.items() if n in names and v is not None}
-        eos = values.get("eos_token_id")
-        if isinstance(eos, list) and eos:
-            values["stop_token_ids"] = eos
-            values["eos_token_id"] = eos[0]
+        values: dict[str, Any] = {
+            name: whole(value)
+            for name, value in found.items()
+            if name in names and value is not None
+        }
+        values |= stops_of_file(values.pop("eos_token_id", None))
         for name in _NO_LIMIT:
             if values.get(name) == -1:
                 del values[name]

@@ -6,10 +6,11 @@ Source: openvino_genai's folders, docs/reference/genai.md#model-folders; Hugging
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
-from genai_layer.errors import ModelError
-from genai_layer.files import is_file, is_folder
-from genai_layer.generation_config import GenerationConfig
+from genai_layer.errors import ConfigError, ModelError
+from genai_layer.files import is_file, is_folder, read_object, whole
+from genai_layer.generation_config import GenerationConfig, stops_of_file
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -45,15 +46,39 @@ def find_model(folder: Path, needed: bool = True) -> Path:
 
 
 def read_generation_config(folder: Path, tokenizer: Tokenizer) -> GenerationConfig:
-    """Read the default parameters; the tokenizer may add the end-of-text id.
+    """Read the default parameters.
+
+    Stop tokens are those of generation_config.json, else those that config.json lists, else the
+    tokenizer's end-of-text id.
 
     Raises:
-        ModelError: the file is broken.
+        ModelError: a file is broken.
     """
     path = folder / "generation_config.json"
     config = GenerationConfig(path) if is_file(path) else GenerationConfig()
+    if config.eos_token_id < 0:
+        config = _with_listed_stops(config, folder / "config.json")
     add_end_of_text(config, tokenizer)
     return config
+
+
+def _with_listed_stops(config: GenerationConfig, path: Path) -> GenerationConfig:
+    """Return parameters with the stop tokens that config.json lists; one id is the tokenizer's.
+
+    Source: transformers' GenerationConfig.from_model_config: the ids of ``text_config`` count if
+    the model has none itself.
+    """
+    found = read_object(path)
+    given: object = found.get("eos_token_id")
+    text: object = found.get("text_config")
+    if given is None and isinstance(text, dict):
+        given = cast("dict[str, Any]", text).get("eos_token_id")
+    elif not isinstance(given, list):
+        return config
+    try:
+        return config.updated(stops_of_file(whole(cast(object, given))))
+    except ConfigError as error:
+        raise ModelError(f"{path}: {error}") from error
 
 
 def add_end_of_text(config: GenerationConfig, tokenizer: Tokenizer) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from genai_layer.errors import ModelError
-from genai_layer.files import is_file, is_folder, read_object
+from genai_layer.files import is_file, is_folder, read_object, whole
 from genai_layer.vision.patches import Patcher
 
 _CHANNELS = 3
@@ -37,7 +37,7 @@ class Settings:
         Raises:
             ModelError: the value is missing, or no integer of at least ``least``.
         """
-        value = default if self.values.get(name) is None else self.values[name]
+        value = default if self.values.get(name) is None else whole(self.values[name])
         if type(value) is not int or value < least:
             wanted = "a positive integer" if least else "an integer of 0 or more"
             raise ModelError(f"{self.path}: {name} = {value!r}: must be {wanted}")

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from genai_layer import ConfigError, GenerationConfig, LLMPipeline, PromptError, Tokenizer
-from genai_layer.files import is_file
+from genai_layer.files import is_file, read_text
 
 Prompt = str | list[int]
 """A text, or token ids."""
@@ -47,7 +47,7 @@ def _read(path: Path) -> list[str]:
     if not is_file(path, PromptError):
         raise PromptError(f"{path}: no such file; name a file of JSON lines")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except (OSError, UnicodeError) as error:
         raise PromptError(f"{path}: cannot be read: {error}") from None
     prompts = [_prompt(f"{path}:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -58,7 +59,7 @@ def read_transcript(path: Path) -> list[Message]:
     if len(content) > _LARGEST:
         raise TranscriptError(f"{path}: larger than {_LARGEST >> 20} MiB; load a smaller file")
     try:
-        return _Transcript.model_validate_json(content).messages
+        return _Transcript.model_validate_json(content.removeprefix(BOM_UTF8)).messages
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
