@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from genai_layer.openvino_tokenizer import TokenizerContent, read_model
+from genai_layer.openvino_tokenizer import read_model
+from genai_layer.tokenizer_content import TokenizerContent, read_content
 
 GOLDENS = Path(__file__).resolve().parent / "goldens" / "tokenizers"
 
@@ -33,7 +34,8 @@ class Golden:
                 assert old in texts[name]
                 texts[name] = texts[name].replace(old, new)
         weights = [self.files[f"openvino_{name}.bin"] for name in ("tokenizer", "detokenizer")]
-        return read_model(texts["tokenizer"], weights[0], texts["detokenizer"], weights[1])
+        models = read_model(texts["tokenizer"], weights[0], texts["detokenizer"], weights[1])
+        return read_content(models)
 
     def write(self, folder: Path) -> Path:
         for name, data in self.files.items():

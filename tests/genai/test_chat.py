@@ -189,16 +189,16 @@ def test_a_broken_or_hostile_template_is_an_error(tmp_path, template, message) -
         render(with_template(tmp_path, template))
 
 
-def test_the_jinja_file_wins_over_the_json_file_and_that_over_the_settings(tmp_path) -> None:
+def test_the_jinja_file_wins_over_the_json_files_and_those_over_the_settings(tmp_path) -> None:
     folder = write_toy_folder(tmp_path, chat_template="settings")
     assert Tokenizer(folder).chat_template == "settings"
-    (folder / "chat_template.json").write_text(json.dumps({"chat_template": "json"}))
-    assert Tokenizer(folder).chat_template == "json"
+    for file in ("processor_config.json", "chat_template.json"):
+        (folder / file).write_text(json.dumps({"chat_template": file}))
+        assert Tokenizer(folder).chat_template == file
     (folder / "chat_template.jinja").write_text("jinja")
     tokenizer = Tokenizer(folder)
     tokenizer.set_chat_template("mine")
-    assert tokenizer.chat_template == "mine"
-    assert tokenizer.get_original_chat_template() == "jinja"
+    assert tokenizer.chat_template == tokenizer.get_original_chat_template() == "mine"
 
 
 def test_of_several_templates_the_default_one_is_used(tmp_path) -> None:

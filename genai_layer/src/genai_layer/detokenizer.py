@@ -1,14 +1,43 @@
-"""Incremental detokenizer, and stop strings found in the text, however it was tokenised."""
+"""Incremental detokenizer, and stop strings found in the text, however it was tokenised.
+
+The detokenizer returns text that no later token changes: a text may end with the first bytes of a
+character, or with a space that decoding removes before the next punctuation mark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 REPLACEMENT = "\ufffd"
 """The decoders' character for bytes that are no complete character."""
+
+
+class Decodes(Protocol):
+    """Decoder from ids to text, e.g. a Tokenizer."""
+
+    def decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """Return the text of ids."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextDecoder:
+    """Callable that returns the text of ids."""
+
+    tokenizer: Decodes
+    skip_special_tokens: bool = True
+
+    def __call__(self, ids: Sequence[int]) -> str:
+        """Return the text of ids."""
+        return self.tokenizer.decode(ids, skip_special_tokens=self.skip_special_tokens)
+
+    @property
+    def unsettled(self) -> tuple[str, ...]:
+        """Strings that decoding changes: a text that ends with a part of one may change."""
+        return getattr(self.tokenizer, "unsettled", ())
 
 
 class Detokenizer:
@@ -19,11 +48,12 @@ class Detokenizer:
     text.
 
     Args:
-        decode: returns the text of ids.
+        decode: returns the text of ids; a TextDecoder, unless no token changes the text before it.
     """
 
     def __init__(self, decode: Callable[[list[int]], str]) -> None:
         self._decode = decode
+        self._unsettled = decode.unsettled if isinstance(decode, TextDecoder) else ()
         self._ids: list[int] = []
         self._context = 0
         self._done = 0
@@ -35,8 +65,16 @@ class Detokenizer:
         text = self._decode(self._ids[self._context :])
         if text.endswith(REPLACEMENT) or len(text) <= len(known):
             return ""
-        self._context, self._done = self._done, len(self._ids)
+        if longest_beginning(text, self._unsettled):
+            return ""
+        began, self._done = self._done, len(self._ids)
+        if not self._unsettled or self._is_settled(self._ids[began:]):
+            self._context = began
         return text[len(known) :]
+
+    def _is_settled(self, ids: list[int]) -> bool:
+        """Return whether these ids alone, without the ids before them, have a settled text."""
+        return not longest_beginning(self._decode(ids), self._unsettled)
 
     def fork(self) -> Self:
         """Return a copy that grows on its own."""

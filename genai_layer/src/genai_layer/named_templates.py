@@ -13,6 +13,26 @@ from genai_layer.errors import ModelError
 from genai_layer.files import is_file, read_object
 
 DEFAULT, TOOL_USE = "default", "tool_use"
+_PLAIN = "chat_template.jinja"
+_SETTINGS = ("chat_template.json", "processor_config.json", "tokenizer_config.json")
+"""Files that may have templates, of which the first counts."""
+
+
+def find_template(folder: Path) -> str:
+    """Return the template of the .jinja file, else of the first other file; empty if none has one.
+
+    Raises:
+        ModelError: a file is broken.
+    """
+    if is_file(folder / _PLAIN):
+        return read_template(folder / _PLAIN)
+    for name in _SETTINGS:
+        found = read_object(folder / name).get("chat_template")
+        if isinstance(found, str):
+            return found
+        if isinstance(found, list):
+            return named_templates(cast(list[Any], found)).get(DEFAULT, "")
+    return ""
 
 
 def named_templates(listed: Sequence[Any]) -> dict[str, str]:
@@ -32,9 +52,9 @@ def tool_template(folder: Path) -> str:
     own = folder / "additional_chat_templates" / f"{TOOL_USE}.jinja"
     if is_file(own):
         return read_template(own)
-    if is_file(folder / "chat_template.jinja"):
+    if is_file(folder / _PLAIN):
         return ""
-    for name in ("chat_template.json", "tokenizer_config.json"):
+    for name in _SETTINGS:
         found = read_object(folder / name).get("chat_template")
         if isinstance(found, list):
             return named_templates(cast(list[Any], found)).get(TOOL_USE, "")

@@ -7,13 +7,13 @@ raised.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from operator import index
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
-from genai_layer.detokenizer import Detokenizer
+from genai_layer.detokenizer import Decodes as Decodes
+from genai_layer.detokenizer import Detokenizer, TextDecoder
 from genai_layer.errors import ConfigError
 from genai_layer.named_enum import NamedEnum
 
@@ -37,14 +37,6 @@ Tokens = SupportsIndex | Iterable[SupportsIndex]
 """One token, or several tokens together."""
 
 _SKIP = "skip_special_tokens"
-
-
-class Decodes(Protocol):
-    """Decoder from ids to text, e.g. a Tokenizer."""
-
-    def decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """Return the text of ids."""
-        ...
 
 
 def read_status(answer: Answer) -> StreamingStatus:
@@ -113,7 +105,7 @@ class TextStreamer(StreamerBase):
         detokenization_params: Mapping[str, Any] | None = None,
     ) -> None:
         self._skip = _skips_special_tokens(detokenization_params or {})
-        self._decode = partial(tokenizer.decode, skip_special_tokens=self._skip)
+        self._decode = TextDecoder(tokenizer, self._skip)
         self._callback = callback
         self._detokenizer = Detokenizer(self._decode)
 

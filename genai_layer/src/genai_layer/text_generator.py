@@ -14,6 +14,7 @@ from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.reads import Task
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
+from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import runtime_failures
 from genai_layer.exclusive import KeepsChat
 from genai_layer.generation_config import GenerationConfig
@@ -149,7 +150,7 @@ class TextGenerator:
                 config=config,
                 limits=limit,
                 model=LanguageModel(self._request, raw, inputs),
-                decode=self._tokenizer.decode,
+                decode=TextDecoder(self._tokenizer),
                 sink=sink,
                 raw=raw,
                 times=TokenTimes(raw, call.began),

@@ -17,6 +17,7 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
 from genai_layer.errors import ConfigError, PromptError, TemplateError
+from genai_layer.openvino_tokenizer import CLEAN_UP, UNSETTLED
 from genai_layer.results import TokenizedInputs
 from genai_layer.template_messages import fitted, report_generic_tools
 from genai_layer.template_support import TemplateSupport, support_of
@@ -71,8 +72,7 @@ class Tokenizer:
         content = read_content(find_source(args, named))
         self._tokenizer, self._settings = content.tokenizer, content.settings
         self._tokens, self._ids = content.tokens, content.ids
-        self._chat_template = self._original_template = content.chat_template
-        self._tool_template = content.tool_template
+        self._chat_template, self._tool_template = content.chat_template, content.tool_template
 
     @overload
     def encode(
@@ -233,8 +233,8 @@ class Tokenizer:
         self._chat_template, self._tool_template = chat_template, ""
 
     def get_original_chat_template(self) -> str:
-        """Return the model's own template."""
-        return self._original_template
+        """Return the current template, as openvino_genai: one that was set replaces the model's."""
+        return self._chat_template
 
     def get_bos_token(self) -> str:
         """Return the token that begins a text; empty if the model has none."""
@@ -245,8 +245,8 @@ class Tokenizer:
         return self._tokens["eos"]
 
     def get_pad_token(self) -> str:
-        """Return the padding token, else the end-of-text token."""
-        return self._tokens["pad"] or self._tokens["eos"]
+        """Return the padding token, else that which ends a text; empty if the model has none."""
+        return self._tokens["pad"]
 
     def get_bos_token_id(self) -> int:
         """Return the id of the beginning-of-text token; -1 if the model has none."""
@@ -271,6 +271,11 @@ class Tokenizer:
         length = self._settings.get("model_max_length")
         # "No limit" is written as a huge float or integer.
         return length if isinstance(length, int) and 0 < length < _NO_LIMIT else None
+
+    @property
+    def unsettled(self) -> tuple[str, ...]:
+        """Strings that decoding changes, e.g. a space before a comma; see TextDecoder. Ours."""
+        return UNSETTLED if self._settings.get(CLEAN_UP) is True else ()
 
     @property
     def special_tokens(self) -> dict[int, AddedToken]:

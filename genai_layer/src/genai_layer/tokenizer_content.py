@@ -7,32 +7,42 @@ Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import tokenizers
-from tokenizers import AddedToken
 
-from genai_layer import openvino_tokenizer
 from genai_layer.call_form import call_form
 from genai_layer.errors import ModelError
-from genai_layer.files import is_file, read_object
-from genai_layer.named_templates import DEFAULT, named_templates, read_template, tool_template
-from genai_layer.openvino_tokenizer import SPECIAL, TokenizerContent, read_model
+from genai_layer.files import is_file, read_text
+from genai_layer.named_templates import find_template, tool_template
+from genai_layer.openvino_tokenizer import CLEAN_UP, TokenizerModels, read_folder, read_model
 from genai_layer.properties import check_names, with_dictionary
+from genai_layer.special_tokens import find_special_tokens
 from genai_layer.tensor import HasData, is_tensor
+from genai_layer.tokenizer_files import TokenizerFiles
+from genai_layer.tokenizer_settings import apply_settings, clean_up, cleans_up
 
 _MAX_FILE_BYTES = 256 << 20
 
 
-def read_converted(folder: Path) -> TokenizerContent | None:
-    """Return the tokenizer of openvino_tokenizer.xml; None if the folder has tokenizer.json."""
-    if is_file(folder / "tokenizer.json"):
-        return None
-    if not is_file(folder / "openvino_tokenizer.xml"):
-        raise ModelError(f"{folder}: has no tokenizer.json and no openvino_tokenizer.xml")
-    return openvino_tokenizer.read(folder)
+@dataclass(slots=True)
+class TokenizerContent:
+    """A tokenizer, its special tokens and its settings."""
+
+    tokenizer: tokenizers.Tokenizer
+    settings: dict[str, Any]
+    """Entries of tokenizer_config.json, under those of the tokenizer model."""
+    tokens: dict[str, str]
+    """Special tokens by "bos", "eos" and "pad"; empty if there is none."""
+    ids: dict[str, int]
+    """Ids of the special tokens; -1 if there is none."""
+    chat_template: str
+    """Template of chats; empty if there is none."""
+    tool_template: str = ""
+    """Template for chats with tools; empty if the chat template is for them, too."""
 
 
 def read_tokenizer(path: Path) -> tokenizers.Tokenizer:
@@ -40,130 +50,63 @@ def read_tokenizer(path: Path) -> tokenizers.Tokenizer:
     if path.stat().st_size > _MAX_FILE_BYTES:
         raise ModelError(f"{path}: larger than 256 MiB")
     try:
-        return tokenizers.Tokenizer.from_file(str(path))
+        return tokenizers.Tokenizer.from_str(read_text(path))
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
     except Exception as error:  # the library raises plain Exception
         raise ModelError(f"{path}: not a tokenizer: {error}") from error
 
 
-def special_tokens(folder: Path) -> dict[str, str]:
-    """Return the special tokens: special_tokens_map.json's, else tokenizer_config.json's."""
-    tokens: dict[str, str] = dict.fromkeys(SPECIAL, "")
-    for name in ("tokenizer_config.json", "special_tokens_map.json"):
-        found = read_object(folder / name)
-        for special in SPECIAL:
-            given = found.get(f"{special}_token")
-            if isinstance(given, dict):
-                given = given.get("content")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (JSON)
-            if isinstance(given, str):
-                tokens[special] = given
-    return tokens
-
-
-def added_tokens(folder: Path) -> dict[int, tokenizers.AddedToken]:
-    """Return the tokens that tokenizer_config.json lists, by id.
-
-    Raises:
-        ModelError: the list is broken.
-    """
-    path = folder / "tokenizer_config.json"
-    listed: dict[str, dict[str, Any]] = read_object(path).get("added_tokens_decoder") or {}
-    try:
-        return {int(number): tokenizers.AddedToken(**given) for number, given in listed.items()}
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ModelError(f"{path}: added_tokens_decoder is broken: {error}") from None
-
-
-def find_template(folder: Path) -> str:
-    """Return the chat template of the .jinja file, else of the .json file, else of the settings."""
-    plain = folder / "chat_template.jinja"
-    if is_file(plain):
-        return read_template(plain)
-    for name in ("chat_template.json", "tokenizer_config.json"):
-        found = read_object(folder / name).get("chat_template")
-        if isinstance(found, str):
-            return found
-        if isinstance(found, list):
-            return named_templates(found).get(DEFAULT, "")  # pyright: ignore[reportUnknownArgumentType] (JSON)
-    return ""
-
-
-def read_content(source: Path | TokenizerContent) -> TokenizerContent:
+def read_content(source: Path | TokenizerModels) -> TokenizerContent:
     """Return the content of a folder, or of tokenizer models in memory.
 
     Raises:
         ModelError: a file is missing or broken, or a tokenizer model has a step that is not
             supported.
     """
-    content = _read_folder(source) if isinstance(source, Path) else source
+    content = _read_folder(source) if isinstance(source, Path) else _read_models(source)
     content.tokenizer.no_padding()
     content.tokenizer.no_truncation()
     return content
 
 
+def _read_models(models: TokenizerModels) -> TokenizerContent:
+    tokenizer = models.build()
+    tokens, ids = find_special_tokens(tokenizer, TokenizerFiles({}, {}, {}, {}), models.ids)
+    return TokenizerContent(tokenizer, models.settings, tokens, ids, models.chat_template or "")
+
+
 def _read_folder(folder: Path) -> TokenizerContent:
-    """Read a folder's files; its tokenizer model counts if there is no tokenizer.json."""
-    converted = read_converted(folder)
-    if converted is None:
-        tokenizer = read_tokenizer(folder / "tokenizer.json")
-        _add_tokens(tokenizer, folder)
+    """Read a folder: tokenizer.json, else the tokenizer models, whose settings always precede."""
+    files, path = TokenizerFiles.read(folder), folder / "tokenizer.json"
+    has_models = is_file(folder / "openvino_tokenizer.xml")
+    models = read_folder(folder) if has_models else None
+    settled = files.with_defaults()
+    if is_file(path):
+        tokenizer = read_tokenizer(path)
+        settings = {**settled.settings, CLEAN_UP: cleans_up(tokenizer, settled.settings)}
+        settings |= models.settings if models else {}
+        if files.settings:
+            apply_settings(tokenizer, replace(settled, settings=settings))
+        if settings[CLEAN_UP]:
+            clean_up(tokenizer, as_models=models is not None)
+    elif models:
+        tokenizer, settings = models.build(), files.settings | models.settings
     else:
-        tokenizer = converted.tokenizer
-    content = TokenizerContent(
-        tokenizer,
-        settings=read_object(folder / "tokenizer_config.json"),
-        tokens=special_tokens(folder),
-        chat_template=find_template(folder),
-        tool_template=tool_template(folder),
-    )
-    _find_ids(content, folder)
-    if converted is not None:
-        content.override(converted)
-    return content
-
-
-def _add_tokens(tokenizer: tokenizers.Tokenizer, folder: Path) -> None:
-    """Add the tokens that only tokenizer_config.json lists, as transformers does.
-
-    Raises:
-        ModelError: the list is broken, or a token's id is not the next free one.
-    """
-    add: Callable[[list[AddedToken]], int] = tokenizer.add_tokens  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] (its list has no element type)
-    for number, token in sorted(added_tokens(folder).items(), key=lambda each: each[0]):
-        if add([token]) and tokenizer.token_to_id(token.content) != number:
-            raise ModelError(
-                f"{folder / 'tokenizer_config.json'}: added token {token.content!r} has id "
-                f"{number}, but tokenizer.json assigns another id; save the tokenizer again with "
-                "save_pretrained"
-            )
-
-
-def _find_ids(content: TokenizerContent, folder: Path) -> None:
-    """Set the special tokens' ids, and the texts of tokens that only have ids.
-
-    The ids are those of config.json, else of tokenizer_config.json, else of the tokens' texts.
-    """
-    config = read_object(folder / "config.json")
-    listed = {token.content: number for number, token in added_tokens(folder).items()}
-    for name in SPECIAL:
-        given = config.get(f"{name}_token_id")
-        if isinstance(given, list) and given:
-            given = given[0]  # pyright: ignore[reportUnknownVariableType] (JSON)
-        if not isinstance(given, int):
-            token = content.tokens[name]
-            given = listed.get(token, content.tokenizer.token_to_id(token)) if token else None
-        if given is None:
-            continue
-        content.ids[name] = given
-        if not content.tokens[name] and given >= 0:
-            content.tokens[name] = content.tokenizer.id_to_token(given) or ""
+        raise ModelError(f"{folder}: has no tokenizer.json and no openvino_tokenizer.xml")
+    named = files if models else settled
+    tokens, ids = find_special_tokens(tokenizer, named, models.ids if models else {})
+    template = models.chat_template if models else None
+    template = find_template(folder) if template is None else template
+    return TokenizerContent(tokenizer, settings, tokens, ids, template, tool_template(folder))
 
 
 _TO_CALLER = 6
 """Stack level of the tokenizer's caller for warnings of ``with_dictionary``."""
 
 
-def find_source(given: Sequence[Any], named: Mapping[str, Any]) -> Path | TokenizerContent:
-    """Return the folder, or the tokenizer that was read from models.
+def find_source(given: Sequence[Any], named: Mapping[str, Any]) -> Path | TokenizerModels:
+    """Return the folder, or the tokenizer models.
 
     Args:
         given: (folder, dictionary), or (tokenizer model, weights, detokenizer model, weights).
@@ -194,7 +137,7 @@ def _of_models(
     detokenizer_model: str,
     detokenizer_weights: HasData,
     **named: Any,
-) -> TokenizerContent:
+) -> TokenizerModels:
     check_names(named)
     return read_model(
         tokenizer_model,

@@ -35,6 +35,7 @@ from genai_layer.batching.scheduler import PipelineMetrics, Scheduler
 from genai_layer.batching.vision import has_vision, open_vision
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import BusyError, ConfigError
 from genai_layer.exclusive import KeepsChat, one_at_a_time, with_turn
 from genai_layer.generation_config import GenerationConfig
@@ -122,7 +123,7 @@ class ContinuousBatchingPipeline(KeepsChat):
             place = Place(given.device, given.properties, core, self._tokenizer)
             assistant = speculation.open(place, model.lengths, shared=False)
         self._model = model
-        self._scheduler = Scheduler(model.places, self._tokenizer.decode)
+        self._scheduler = Scheduler(model.places, TextDecoder(self._tokenizer))
         load_time = watch.microseconds() / 1000
         defaults = self._config
         self._new = NewRequests(self._tokenizer, prompts, model, defaults, load_time, assistant)

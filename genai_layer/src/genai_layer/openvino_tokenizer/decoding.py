@@ -26,6 +26,9 @@ _INPUTS = {
 _CLEAN_UP = r"(?| ([\\.\\?\\!,])| ('[ms])| (') | ('[rv]e)| (n't))"
 _CLEANED = r" (?=[\\.?!,])| (?='[ms])| (?=' )|(?<= ') | (?='[rv]e)| (?=n't)"
 
+UNSETTLED = (*(f" {mark}" for mark in "\\.?!,"), " ' ", "' ", " 'm", " 's", " 've", " 're", " n't")
+"""Strings that the replacement shortens; a quotation mark ends one, if a space preceded it."""
+
 
 def skipped(graph: Graph) -> set[int]:
     """Return the ids that decoding leaves out.
@@ -39,6 +42,17 @@ def skipped(graph: Graph) -> set[int]:
     source = graph.source(node, 4)
     found = graph.array(source, 0) if source.type == "Slice" else graph.array(node, 4)
     return {int(number) for number in found}
+
+
+def cleaning() -> Any:
+    """Return the decoder that removes spaces before punctuation and contractions."""
+    return decoders.Replace(Regex(_CLEANED), "")
+
+
+def cleans_up(graph: Graph) -> bool:
+    """Return whether a detokenizer removes these spaces."""
+    found = [node for node in graph.nodes.values() if node.type == "RegexNormalization"]
+    return any(arguments(graph, node) == (_CLEAN_UP, "$1") for node in found)
 
 
 def decoder(graph: Graph, tokens: dict[int, str], is_bytes: bool) -> Any:
@@ -78,7 +92,7 @@ def _replacement(graph: Graph, node: Node) -> Any:
     """Return the decoder of a RegexNormalization."""
     pattern, content = arguments(graph, node)
     if (pattern, content) == (_CLEAN_UP, "$1"):
-        return decoders.Replace(Regex(_CLEANED), "")
+        return cleaning()
     if (pattern, content) == ("^ ", ""):
         return decoders.Strip(" ", 1, 0)
     return decoders.Replace(replaced(graph, node, pattern, content), content)

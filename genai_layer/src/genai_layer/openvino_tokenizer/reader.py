@@ -5,7 +5,7 @@ Source: openvino_tokenizers 2026.4, tokenizer_pipeline.py and hf_parser.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from genai_layer.openvino_tokenizer.splits import (
 )
 
 SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
+CLEAN_UP = "clean_up_tokenization_spaces"
 MAX_FILE_BYTES = 256 << 20
 
 _MODELS = {"BPETokenizer": bpe, "WordpieceTokenizer": wordpiece, "UnigramTokenizer": unigram}
@@ -38,35 +39,58 @@ _INPUTS = dict.fromkeys((*_MODELS, "RegexSplit", "SpecialTokensSplit"), 2) | {
 }
 
 
-@dataclass(slots=True)
-class TokenizerContent:
-    """A tokenizer, its special tokens and its settings."""
+@dataclass(frozen=True, slots=True)
+class TokenizerModels:
+    """Models of a tokenizer and of its detokenizer."""
 
-    tokenizer: tokenizers.Tokenizer
-    settings: dict[str, Any]
-    """Entries of tokenizer_config.json."""
-    tokens: dict[str, str]
-    """Special tokens by "bos", "eos" and "pad"; empty if there is none."""
-    ids: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SPECIAL, -1))
-    """Ids of the special tokens; -1 if there is none."""
-    chat_template: str = ""
-    tool_template: str = ""
-    """Template for chats with tools; empty if the chat template is for them, too."""
+    graph: Graph
+    back: Graph
 
-    def override(self, converted: TokenizerContent) -> None:
-        """Replace what the folder's files say by what the tokenizer model says."""
-        for name, number in converted.ids.items():
-            if number >= 0:
-                self.ids[name], self.tokens[name] = number, converted.tokens[name]
-        self.settings |= converted.settings
-        self.chat_template = converted.chat_template or self.chat_template
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of the graphs, under the names of tokenizer_config.json.
+
+        Raises:
+            ModelError: a graph has another form.
+        """
+        return template.settings(self.graph) | {CLEAN_UP: decoding.cleans_up(self.back)}
+
+    @property
+    def ids(self) -> dict[str, int]:
+        """Ids of the special tokens that the rt_info has, by "bos", "eos" and "pad".
+
+        Raises:
+            ModelError: one is not an integer.
+        """
+        ids: dict[str, int] = {}
+        for name in SPECIAL:
+            given = self.graph.rt_info.get(f"{name}_token_id")
+            if given is None:
+                continue
+            if not given.removeprefix("-").isdecimal() or len(given) > 9:
+                raise self.graph.error(f"{name}_token_id={given!r} is not an integer")
+            ids[name] = int(given)
+        return ids
+
+    @property
+    def chat_template(self) -> str | None:
+        """Chat template of the rt_info; None if it has none."""
+        return self.graph.rt_info.get("chat_template")
+
+    def build(self) -> tokenizers.Tokenizer:
+        """Return the tokenizer.
+
+        Raises:
+            ModelError: a model is broken, or has a step without exact counterpart here.
+        """
+        return _build(self.graph, self.back)
 
 
-def read(folder: Path) -> TokenizerContent:
+def read_folder(folder: Path) -> TokenizerModels:
     """Read openvino_tokenizer.xml and openvino_detokenizer.xml of a folder.
 
     Raises:
-        ModelError: a file is missing or broken, or has a step without exact counterpart here.
+        ModelError: a file is missing, or is no model.
     """
     found = [
         _content(folder / f"openvino_{name}{suffix}")
@@ -87,14 +111,19 @@ def read_model(
     tokenizer_weights: bytes,
     detokenizer_xml: str,
     detokenizer_weights: bytes,
-) -> TokenizerContent:
+) -> TokenizerModels:
     """Read a tokenizer and its detokenizer from memory.
 
     Raises:
-        ModelError: a model is broken, or has a step without exact counterpart here.
+        ModelError: a text is no model.
     """
-    graph = Graph(tokenizer_xml, tokenizer_weights, "openvino_tokenizer.xml")
-    back = Graph(detokenizer_xml, detokenizer_weights, "openvino_detokenizer.xml")
+    return TokenizerModels(
+        Graph(tokenizer_xml, tokenizer_weights, "openvino_tokenizer.xml"),
+        Graph(detokenizer_xml, detokenizer_weights, "openvino_detokenizer.xml"),
+    )
+
+
+def _build(graph: Graph, back: Graph) -> tokenizers.Tokenizer:
     node = graph.only(*_MODELS, *_OTHER_MODELS)
     if node.type in _OTHER_MODELS:
         raise graph.unsupported(node, "the op is not supported")
@@ -107,9 +136,8 @@ def read_model(
     tokens = {number: token for token, number in words.ids.items()}
     _add(graph, made, words, specials, decoding.skipped(back))
     made.decoder = decoding.decoder(back, tokens, words.is_bytes)
-    around = template.read(graph, tokens)
-    made.post_processor = around.post_processor(tokens)
-    return _described(graph, made, template.settings(graph, around.added))
+    made.post_processor = template.read(graph, tokens).post_processor(tokens)
+    return made
 
 
 def _tokenizer(graph: Graph, words: Vocabulary) -> tokenizers.Tokenizer:
@@ -202,19 +230,6 @@ def _check_unmerged(
             found = splits is None or len(splits.pre_tokenize_str(token)) == 1
         if found:
             raise graph.error(f"no merge makes the token {token!r}", REMEDY)
-
-
-def _described(
-    graph: Graph, made: tokenizers.Tokenizer, settings: dict[str, Any]
-) -> TokenizerContent:
-    ids: dict[str, int] = {}
-    for name in SPECIAL:
-        given = graph.rt_info.get(f"{name}_token_id", "-1")
-        if not given.removeprefix("-").isdecimal() or len(given) > 9:
-            raise graph.error(f"{name}_token_id={given!r} is not an integer")
-        ids[name] = int(given)
-    tokens = {name: (made.id_to_token(n) or "") if n >= 0 else "" for name, n in ids.items()}
-    return TokenizerContent(made, settings, tokens, ids, graph.rt_info.get("chat_template", ""))
 
 
 def _content(path: Path) -> bytes:

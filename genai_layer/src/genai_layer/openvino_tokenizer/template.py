@@ -9,7 +9,7 @@ docs/reference/genai.md#tokenizer-models.
 from __future__ import annotations
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,13 +26,6 @@ class Template:
 
     single: list[tuple[int, int]]
     pair: list[tuple[int, int]]
-    texts: int
-    """Number of texts that the graph takes."""
-
-    @property
-    def added(self) -> int:
-        """Number of ids that the graph adds to as many texts as it takes."""
-        return sum(number >= 0 for number, _ in (self.single if self.texts == 1 else self.pair))
 
     def post_processor(self, tokens: dict[int, str]) -> Any:
         """Return the post-processor; ``tokens`` has all ids."""
@@ -43,6 +36,16 @@ class Template:
         return processors.TemplateProcessing(
             single=_template(self.single), pair=_template(self.pair), special_tokens=specials
         )
+
+
+def surrounded(before: Sequence[tuple[int, str]], after: Sequence[tuple[int, str]]) -> Any:
+    """Return the post-processor that puts tokens, as ids and texts, around each text of a pair."""
+    first, second = (
+        [*((number, kind) for number, _ in before), (-1 - kind, kind)]
+        + [(number, kind) for number, _ in after]
+        for kind in (0, 1)
+    )
+    return Template(first, first + second).post_processor(dict([*before, *after]))
 
 
 def read(graph: Graph, tokens: Container[int]) -> Template:
@@ -77,7 +80,7 @@ def read(graph: Graph, tokens: Container[int]) -> Template:
     unknown = {number for number, _ in single + pair if number >= 0 and number not in tokens}
     if unknown:
         raise graph.unsupported(node, f"tokens {sorted(unknown)} are not in the vocabulary")
-    return Template(single, pair, texts)
+    return Template(single, pair)
 
 
 def _ids(graph: Graph, node: Node, index: int) -> list[int]:
@@ -130,13 +133,10 @@ def _pair(graph: Graph) -> list[tuple[int, int]]:
     return found
 
 
-def settings(graph: Graph, special: int) -> dict[str, Any]:
+def settings(graph: Graph) -> dict[str, Any]:
     """Return padding_side, truncation_side and model_max_length, where the graph has them.
 
-    Args:
-        graph: the tokenizer model.
-        special: number of special tokens that CombineSegments adds; Truncate's limit is without
-            them.
+    Truncate's limit is without the special tokens that CombineSegments adds.
 
     Raises:
         ModelError: RaggedToDense ops differ, or Truncate's limit has another form.
@@ -154,6 +154,13 @@ def settings(graph: Graph, special: int) -> dict[str, Any]:
             limit = graph.source(node, length)
             if limit.type == "Select":  # (whether to truncate, the limit, no limit)
                 place, length = limit, 1
-            found["model_max_length"] = graph.integer(place, length) + special
+            found["model_max_length"] = graph.integer(place, length) + _added(graph)
             found["truncation_side"] = graph.text(node, len(node.ports) - 2)
     return found
+
+
+def _added(graph: Graph) -> int:
+    """Return the number of ids that the graph adds to as many texts as it takes."""
+    node = graph.only("CombineSegments")
+    constant = [3 * n for n in range(len(node.ports) // 3) if graph.is_constant(node, 3 * n)]
+    return sum(graph.array(node, first + 2).size for first in constant)

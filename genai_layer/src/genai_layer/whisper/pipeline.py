@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.model_folder import read_tokenizer
@@ -112,7 +113,7 @@ class WhisperPipeline(Exclusive):
         """
         recorder = Recorder(self._load_time)
         config = self._effective(generation_config or self._config, kwargs)
-        decode = self._models.tokenizer.decode
+        decode = TextDecoder(self._models.tokenizer)
         text = TokenText(decode, make_sink(streamer, hold=False))
         said = Transcription(self._models, config, recorder, text)
         said.run(_audio(raw_speech_input))
@@ -130,7 +131,7 @@ class WhisperPipeline(Exclusive):
         )
 
     def _chunks(self, segments: Sequence[Segment]) -> list[WhisperDecodedResultChunk]:
-        decode = self._models.tokenizer.decode
+        decode = TextDecoder(self._models.tokenizer)
         return [
             WhisperDecodedResultChunk(each.start, each.end, decode(each.tokens))
             for each in segments
