@@ -183,7 +183,7 @@ class TestEnds:
     def test_a_stop_token_of_the_caller_ends_a_generation(self, speaks) -> None:
         stop = ids_of("y")[0]
         results = speaks("hey you"[:3]).generate(["?"], stop_token_ids={stop})
-        assert (results.texts, finish(results)) == (["he"], Reason.STOP)
+        assert (results.texts, finish(results)) == (["hey"], Reason.STOP)
 
     def test_a_stop_string_is_cut_off_or_kept(self, speaks) -> None:
         pipe = speaks("one, twa")

@@ -92,8 +92,13 @@ class GeneratedSequence:
         self.alternatives.append(alternatives)
         self.score = score
         stopped = token in self._stops
-        # The text of a stop token is dropped, even if the tokenizer does not call it special.
-        text = self._stop_strings.feed("" if stopped else self._detokenizer.add(token))
+        text = self._detokenizer.add(token)
+        if stopped:
+            # A stop token ends the text before its stop strings are searched, as in openvino_genai.
+            text = self._stop_strings.flush() + text
+            self._stop_strings = StopStrings((), include=False)
+        else:
+            text = self._stop_strings.feed(text)
         self.text += text
         if text:
             self.certain = len(self.tokens)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from genai_layer.detokenizer import Decodes
 from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.prompt import Prompt
@@ -110,6 +111,11 @@ _FINISHES: dict[GenerationFinishReason, Literal["stop", "length"]] = {
 }
 
 
+def textless_stops(tokenizer: Decodes, config: GenerationConfig) -> frozenset[int]:
+    """Return the stop tokens that are special: they end an answer, and have no text."""
+    return frozenset(token for token in config.stop_token_ids if not tokenizer.decode([token]))
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredToken:
     """Token of an answer."""
@@ -125,7 +131,7 @@ class Step:
 
     parts: list[Part]
     tokens: list[ScoredToken]
-    """Tokens of the chunk, without a stop token."""
+    """Tokens of the chunk, without a stop token that has no text."""
     first_call: int
     """Number of the answer's calls before this step."""
     finish: Literal["stop", "length", "tool_calls"] | None

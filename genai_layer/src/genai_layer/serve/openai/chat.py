@@ -14,7 +14,14 @@ from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.registry import ModelRegistry
-from genai_layer.serve.openai.answers import Answer, Answers, ScoredToken, Step, start_choices
+from genai_layer.serve.openai.answers import (
+    Answer,
+    Answers,
+    ScoredToken,
+    Step,
+    start_choices,
+    textless_stops,
+)
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.log_probabilities import token_logprobs
@@ -63,7 +70,7 @@ async def _respond(models: ModelRegistry, limits: Limits, body: ChatRequest) -> 
     configs = configs_of(body, bounds, model.defaults, count)
     reply = _Chat(body, model, alternatives, new_id("chatcmpl-"), now())
     choices = await start_choices(model, [turn.prompt], configs, reply.id)
-    stops = frozenset(configs[0].stop_token_ids)
+    stops = textless_stops(model.tokenizer, configs[0])
     answers = Answers(choices, count, turn.new_reader, stops)
     if body.stream:
         return EventStream(reply.events(answers), choices.cancel)

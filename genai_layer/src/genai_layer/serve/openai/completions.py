@@ -17,7 +17,7 @@ from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.registry import ModelRegistry
-from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
+from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices, textless_stops
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
 from genai_layer.serve.openai.sampling import Bounds, configs_of
@@ -111,7 +111,7 @@ async def _respond(models: ModelRegistry, limits: Limits, body: CompletionReques
     beginnings = [text for text in echoed for _ in configs]
     reply = _Completion(body, model, beginnings, new_id("cmpl-"), now())
     choices = await start_choices(model, prompts, configs, reply.id)
-    stops = frozenset(configs[0].stop_token_ids)
+    stops = textless_stops(model.tokenizer, configs[0])
     answers = Answers(choices, len(prompts) * each, PlainReader, stops)
     if body.stream:
         return EventStream(reply.events(answers), choices.cancel)

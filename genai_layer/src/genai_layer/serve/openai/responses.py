@@ -14,7 +14,7 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.models.registry import ModelRegistry
-from genai_layer.serve.openai.answers import Answers, Step, start_choices
+from genai_layer.serve.openai.answers import Answers, Step, start_choices, textless_stops
 from genai_layer.serve.openai.counts import new_id, now, response_usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.log_probabilities import token_logprobs
@@ -62,7 +62,7 @@ async def _respond(models: ModelRegistry, body: ResponseRequest) -> Response:
     (config,) = configs_of(body, bounds, model.defaults)
     response = _Response(body, model, config, alternatives)
     choices = await start_choices(model, [turn.prompt], [config], response.id)
-    answers = Answers(choices, 1, turn.new_reader, frozenset(config.stop_token_ids))
+    answers = Answers(choices, 1, turn.new_reader, textless_stops(model.tokenizer, config))
     if body.stream:
         return EventStream(response.stream(answers), choices.cancel)
     try:
