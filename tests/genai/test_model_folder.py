@@ -50,7 +50,7 @@ def stops(folder: Path) -> tuple[int, set[int]]:
 def test_stop_tokens_are_those_of_the_generation_else_all_of_the_model_else_the_tokenizers(
     folder: Path, config: dict[str, Any], generation: dict[str, Any] | None, expected: Any
 ) -> None:
-    """As in transformers 4.57.6 and 5.24.0, except that some id always ends a text."""
+    """Values of transformers 4.57.6 and 5.24.0, except that some id always ends a text."""
     (folder / "config.json").write_text(json.dumps(config))
     if generation is not None:
         (folder / "generation_config.json").write_text(json.dumps(generation))

@@ -80,7 +80,7 @@ def _read_folder(folder: Path) -> TokenizerContent:
     """Read a folder: tokenizer.json, else the tokenizer models, whose settings always precede."""
     files, path = TokenizerFiles.read(folder), folder / "tokenizer.json"
     has_models = is_file(folder / "openvino_tokenizer.xml")
-    models = read_folder(folder) if has_models else None
+    models = read_folder(folder, decodes=not is_file(path)) if has_models else None
     settled = files.with_defaults()
     if is_file(path):
         tokenizer = read_tokenizer(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,20 @@ def test_tokenizer_json_comes_first(golden: Any, demo: Path, tmp_path: Path) -> 
     golden("bert").write(tmp_path)
     (tmp_path / "tokenizer.json").write_bytes((demo / "tokenizer.json").read_bytes())
     assert Tokenizer(tmp_path).get_vocab() == Tokenizer(demo).get_vocab()
+
+
+def test_beside_tokenizer_json_the_settings_of_the_models_count(
+    golden: Any, demo: Path, tmp_path: Path
+) -> None:
+    models = golden("bert_pairs")
+    models.write(tmp_path)
+    shutil.copy(demo / "tokenizer.json", tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"padding_side": "right"}))
+    (tmp_path / "openvino_detokenizer.xml").unlink()
+    made = Tokenizer(tmp_path)
+    assert (made.padding_side, made.model_max_length) == ("left", 64)
+    assert made.get_pad_token_id() == models.results["special"]["pad"][0]
+    assert made.chat_template == models.results["chat_template"]
 
 
 def test_the_settings_can_be_stored(golden: Any, tmp_path: Path) -> None:

@@ -86,24 +86,31 @@ class TokenizerModels:
         return _build(self.graph, self.back)
 
 
-def read_folder(folder: Path) -> TokenizerModels:
+def read_folder(folder: Path, decodes: bool = True) -> TokenizerModels:
     """Read openvino_tokenizer.xml and openvino_detokenizer.xml of a folder.
+
+    Args:
+        folder: the folder.
+        decodes: whether the folder must have a detokenizer.
 
     Raises:
         ModelError: a file is missing, or is no model.
     """
-    found = [
-        _content(folder / f"openvino_{name}{suffix}")
-        for name in ("tokenizer", "detokenizer")
-        for suffix in (".xml", ".bin")
-    ]
-    texts: list[str] = []
-    for data, name in zip(found[::2], ("tokenizer", "detokenizer"), strict=True):
-        try:
-            texts.append(data.decode())
-        except UnicodeDecodeError as error:
-            raise ModelError(f"{folder}: openvino_{name}.xml is not UTF-8: {error}") from None
-    return read_model(texts[0], found[1], texts[1], found[3])
+    has_back = decodes or is_file(folder / "openvino_detokenizer.xml")
+    back = _model(folder / "openvino_detokenizer.xml") if has_back else _NO_MODEL
+    return read_model(*_model(folder / "openvino_tokenizer.xml"), *back)
+
+
+def _model(path: Path) -> tuple[str, bytes]:
+    """Return the text and the weights of a model."""
+    try:
+        text = _content(path).decode()
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path} is not UTF-8: {error}") from None
+    return text, _content(path.with_suffix(".bin"))
+
+
+_NO_MODEL = ("<net/>", b"")
 
 
 def read_model(
