@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.golden_tokenizers import read_golden
 
@@ -47,6 +48,27 @@ def test_texts_times_and_words_are_the_real_ones(folder: Path, tools: Any, seed:
     assert ours == theirs
     assert all(each.words[0] for each in results)
     assert results[1].perf_metrics.get_num_input_tokens() == 0
+
+
+@pytest.fixture(scope="module")
+def pipelines(folder: Path) -> list[Any]:
+    """Return our pipeline at its default options, and the real one."""
+    return [
+        genai_layer.WhisperPipeline(folder, "NPU", INFERENCE_PRECISION_HINT="f32"),
+        real.WhisperPipeline(folder, "CPU", **EXACT),
+    ]
+
+
+@pytest.mark.parametrize(("letters", "hot"), [(1, 0), (0, 2), (9, 4), (150, 0), (90, 200)])
+def test_texts_after_prompts_and_hotwords_are_the_real_ones(
+    pipelines: list[Any], tools: Any, letters: int, hot: int
+) -> None:
+    context = "".join(np.random.RandomState(letters + hot).choice([*"abcdexyzKLM"], 350))
+    asked = {"max_new_tokens": 8, "initial_prompt": context[:letters], "hotwords": context[-hot:]}
+    asked = {name: value for name, value in asked.items() if value}
+    audio = tools.speech(2.0).tolist()
+    ours, theirs = (pipeline.generate(audio, **asked).texts for pipeline in pipelines)
+    assert ours == theirs
 
 
 def described(results: Any) -> Any:

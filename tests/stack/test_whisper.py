@@ -35,7 +35,7 @@ GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 SAID: dict[str, Any] = json.loads((GOLDENS / "whisper" / "transcriptions.json").read_text())
 EXACT = {
     "CPU": {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"},
-    "NPU": {"INFERENCE_PRECISION_HINT": "f32", "MAX_PROMPT_LEN": 20},
+    "NPU": {"INFERENCE_PRECISION_HINT": "f32"},
 }
 
 
@@ -168,8 +168,29 @@ def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
         npu.generate(speech[:200])
     with pytest.raises(PromptError, match="a str, is no sequence of numbers"):
         npu.generate("speech.wav")  # pyright: ignore[reportArgumentType] (users err)
-    with pytest.raises(RuntimeFailure, match="at most 4 are possible; raise NPUW_LLM_MAX_PROMPT_"):
-        npu.generate(speech, hotwords="acdc")
+
+
+def test_prompts_and_hotwords_need_no_option(npu: WhisperPipeline, tools: Any) -> None:
+    expected, speech = SAID["prompted"], tools.speech(SAID["prompted"]["seconds"])
+    plain = str(npu.generate(speech, max_new_tokens=12))
+    assert str(npu.generate(speech, **expected["parameters"])) == expected["text"] != plain
+    assert str(npu.generate(speech, max_new_tokens=12)) == plain, "the next text has no context"
+
+
+def test_all_positions_but_one_may_be_the_prompt(npu: WhisperPipeline, tools: Any) -> None:
+    speech = tools.speech(1.0)
+    for letters, tokens in ((441, 1), (440, 2)):  # six other tokens, of which one is a space
+        said = npu.generate(speech, initial_prompt="Z" * letters, max_new_tokens=9)
+        assert said.perf_metrics.get_num_generated_tokens() == tokens
+    with pytest.raises(PromptError, match="the prompt fills 448 of 448 positions; shorten"):
+        npu.generate(speech, initial_prompt="Z" * 442)
+
+
+@pytest.mark.long
+def test_a_given_length_limits_all_prompts(folder: Path, tools: Any) -> None:
+    pipeline = WhisperPipeline(folder, "NPU", MAX_PROMPT_LEN=6)
+    with pytest.raises(RuntimeFailure, match="at most 6 are possible; raise NPUW_LLM_MAX_PROMPT_"):
+        pipeline.generate(tools.speech(1.0), hotwords="acdc")
 
 
 def test_folders_and_properties_are_checked(folder: Path, tmp_path: Path) -> None:

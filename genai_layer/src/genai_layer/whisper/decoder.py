@@ -134,13 +134,16 @@ class Decoder:
     """Decoder of audio windows.
 
     Args:
-        request: request of the decoder model.
+        request_for: returns a request of a decoder model that reads a prompt of so many tokens.
         positions: maximum number of tokens in prompt and text together.
         recorder: collects the measurements.
     """
 
-    def __init__(self, request: InferRequest, positions: int, recorder: Recorder) -> None:
-        self._request = request
+    def __init__(
+        self, request_for: Callable[[int], InferRequest], positions: int, recorder: Recorder
+    ) -> None:
+        self._request_for = request_for
+        self._request = request_for(1)
         self._positions = positions
         self._recorder = recorder
 
@@ -150,7 +153,7 @@ class Decoder:
         Raises:
             RuntimeFailure: the runtime failed.
         """
-        self.reset()
+        self._begin(1)
         with self._recorder.measure(self._recorder.detections):
             logits = self._infer([config.decoder_start_token_id], states)
         return max(config.lang_to_id, key=lambda name: _known(logits, config.lang_to_id[name]))
@@ -175,7 +178,7 @@ class Decoder:
         Raises:
             RuntimeFailure: the runtime failed.
         """
-        self.reset()
+        self._begin(len(prompt))
         sampler, history = Sampler(config), TokenHistory(prompt)
         room = self._positions - len(prompt)
         limit = min(config.get_max_new_tokens(len(prompt)), max(room, 1))
@@ -206,7 +209,7 @@ class Decoder:
             ConfigError: the decoder has no such layer or head.
             RuntimeFailure: the runtime failed.
         """
-        self.reset()
+        self._begin(len(tokens))
         self._infer(tokens, states)
         return np.array([self._scores_of(*each) for each in heads], np.float32)
 
@@ -220,12 +223,9 @@ class Decoder:
                 "take those of its generation_config.json"
             ) from None
 
-    def reset(self) -> None:
-        """Reset the state.
-
-        Raises:
-            RuntimeFailure: the runtime failed.
-        """
+    def _begin(self, prompt: int) -> None:
+        """Begin a new text with a prompt of so many tokens."""
+        self._request = self._request_for(prompt)
         with runtime_failures():
             self._request.reset_state()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,10 @@ def split_properties(
 
 
 _SCORES = {"NPUW_WHISPER_DECOMPOSE_SDPA": "YES"}
-"""Option that adds an output of cross-attention's scores for each layer."""
+"""Option that adds an output of cross-attention's scores for each layer, and allows all prompts."""
+
+_SHORT_PROMPT = 4
+"""Longest prompt of NPUW's decoder by default: begin, language, task, and no timestamps."""
 
 
 class WhisperModels:
@@ -136,11 +140,28 @@ class WhisperModels:
             eos, frames = folder.config.eos_token_id, folder.source_positions
             encoder, decoder = split_properties(properties, eos, frames)
         decoder |= _SCORES if scores else {}
-        with runtime_failures():
-            hears = core.compile_model(folder.encoder, device, encoder)
-            writes = core.compile_model(folder.decoder, device, decoder)
-            self._encoder: InferRequest = hears.create_infer_request()
-            self.decoder: InferRequest = writes.create_infer_request()
+        compiled = partial(_request, core, device)
+        self._encoder = compiled(folder.encoder, encoder)
+        self._decoder = compiled(folder.decoder, decoder)
+        self._long_decoder: InferRequest | None = None
+        longest = {"NPUW_LLM_MAX_PROMPT_LEN": folder.target_positions - 1}
+        self._compile_long = partial(compiled, folder.decoder, decoder | longest)
+        limited = device == "NPU" and not scores and not longest.keys() & decoder.keys()
+        self._longest = _SHORT_PROMPT if limited else folder.target_positions
+
+    def decoder(self, prompt: int) -> InferRequest:
+        """Return a request of a decoder that reads a prompt of so many tokens.
+
+        On NPU a prompt takes the time of the longest one that its decoder reads, so the decoder for
+        long prompts is another one, compiled for the first of them.
+
+        Raises:
+            RuntimeFailure: the runtime cannot compile the model.
+        """
+        if prompt <= self._longest:
+            return self._decoder
+        self._long_decoder = self._long_decoder or self._compile_long()
+        return self._long_decoder
 
     def encode(self, features: Array) -> Array:
         """Encode one window, f32 [1, filters, frames]; return a copy of the hidden states.
@@ -158,3 +179,13 @@ class WhisperModels:
             return []
         ids = self.tokenizer.encode(f" {text}", add_special_tokens=False)
         return ids.input_ids.data[0].tolist()
+
+
+def _request(core: Core, device: str, model: Path, properties: Mapping[str, Any]) -> InferRequest:
+    """Compile a model, and return a request of it.
+
+    Raises:
+        RuntimeFailure: the runtime cannot compile the model.
+    """
+    with runtime_failures():
+        return core.compile_model(model, device, properties).create_infer_request()

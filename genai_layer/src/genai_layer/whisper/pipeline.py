@@ -43,9 +43,11 @@ class WhisperPipeline(Exclusive):
         device: e.g. "NPU" or "CPU".
         core: a runtime, instead of the device's.
         word_timestamps: True if transcriptions may have timestamps of words, and have them by
-            default. On NPU, every prompt then runs with 447 tokens.
-        properties: of the runtime, under OpenVINO's names. On NPU, MAX_PROMPT_LEN (4) limits the
-            prompt: initial_prompt, hotwords, and up to four further tokens.
+            default. On NPU, every prompt then takes the time of 447 tokens.
+        properties: of the runtime, under OpenVINO's names. On NPU, the first prompt with
+            initial_prompt or hotwords compiles a second decoder, whose prompts take the time of
+            447 tokens; with MAX_PROMPT_LEN there is one decoder, and that limit for all prompts:
+            initial_prompt, hotwords, and up to five further tokens.
 
     Raises:
         ModelError: the folder lacks a file, or one of its files is broken.
