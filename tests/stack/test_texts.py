@@ -24,6 +24,7 @@ from genai_layer.texts.compiled import TextEncoder
 GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 SAID = json.loads((GOLDENS / "rag" / "said.json").read_text())
 QUERY, DOCUMENTS = SAID["query"], SAID["documents"]
+SENTENCES = json.loads((GOLDENS / "sentences" / "vectors.json").read_text())
 EXACT = {"INFERENCE_PRECISION_HINT": "f32", "MAX_PROMPT_LEN": 128}
 LENGTHS = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 CLOSE = {"rtol": 1e-3, "atol": 1e-4}
@@ -73,6 +74,22 @@ def test_embeddings_are_openvino_genais(folder: Any, name: str) -> None:
     np.testing.assert_allclose(pipe.embed_documents(DOCUMENTS), case["documents"], **CLOSE)
     if "query" in case:
         np.testing.assert_allclose(pipe.embed_query(QUERY), case["query"], **CLOSE)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", SENTENCES)
+def test_embeddings_by_files_are_those_of_sentence_transformers(
+    folder: Any, tmp_path: Path, name: str
+) -> None:
+    shutil.copytree(folder("bert"), tmp_path, dirs_exist_ok=True)
+    for file, content in SENTENCES[name]["files"].items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(json.dumps(content))
+    pipe = TextEmbeddingPipeline(tmp_path, "NPU", **EXACT)
+    np.testing.assert_allclose(
+        pipe.embed_documents(DOCUMENTS), SENTENCES[name]["documents"], **CLOSE
+    )
+    np.testing.assert_allclose(pipe.embed_query(QUERY), SENTENCES[name]["query"], **CLOSE)
 
 
 @pytest.mark.matrix

@@ -25,7 +25,8 @@ from genai_layer.properties import read_properties
 from genai_layer.runtime import AnyModel, Array, Core
 from genai_layer.runtimes import load_core
 from genai_layer.texts.config import EmbeddingConfig, PoolingType, settle
-from genai_layer.texts.embedding import TextEmbeddingPipeline, normalized, pool
+from genai_layer.texts.embedding import TextEmbeddingPipeline
+from genai_layer.texts.pooling import modes_of, normalized, pool
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
 from genai_layer.vision.model_source import ModelsInFolder, split_properties
 from genai_layer.vision.prompt_embedder import pad_ids
@@ -149,7 +150,7 @@ class HiddenStates:
             self._request.infer({**inputs, "beam_idx": np.zeros(1, np.int32)})
             states = np.array(self._request.get_tensor(_STATES).data, np.float32)
         mask = np.ones(states.shape[:2], np.int64)
-        vectors = pool(states, mask, self._config.pooling_type, left=False)
+        vectors = pool(states, mask, modes_of(self._config.pooling_type))
         return (normalized(vectors) if self._config.normalize else vectors)[0]
 
 

@@ -53,8 +53,7 @@ class TextEncoder:
         length = config.max_length or limit
         self._tokenizer = _cutting(tokenizer, length)
         self._padding = max(tokenizer.get_pad_token_id(), 0)
-        self.left = (config.padding_side or tokenizer.padding_side) == "left"
-        """True if padding precedes the texts."""
+        self._left = (config.padding_side or tokenizer.padding_side) == "left"
         self._width = 0
         if config.pad_to_max_length:
             width = config.max_length or tokenizer.model_max_length
@@ -82,7 +81,7 @@ class TextEncoder:
         mask, types = np.zeros_like(ids), np.zeros_like(ids)
         for row, one in enumerate(encoded):
             count = len(one.ids)
-            place = slice(width - count, None) if self.left else slice(count)
+            place = slice(width - count, None) if self._left else slice(count)
             ids[row, place], mask[row, place], types[row, place] = one.ids, 1, one.type_ids
         return EncodedTexts(ids, mask, types)
 
@@ -110,7 +109,8 @@ class TextModel:
         device: "NPU", "CPU" …
         properties: of the runtime, under OpenVINO's names; on NPU also MAX_PROMPT_LEN.
         kind: NPUW's option for the kind of model.
-        max_length: maximum number of tokens in a text, if it is known.
+        lengths: maximum number of tokens in a text: that which the caller sets, and that to which
+            texts are truncated; None for no limit.
         core: a runtime, instead of the device's.
 
     Raises:
@@ -125,18 +125,18 @@ class TextModel:
         device: str,
         properties: Mapping[str, Any],
         kind: str,
-        max_length: int | None,
+        lengths: tuple[int | None, int | None],
         core: Core | None,
     ) -> None:
         wanted = read_properties(properties)
         self._longest: int | None = None
         model, config = find_model(folder), read_object(folder / "config.json")
         if device == "NPU":
-            longest = max_length or _most_tokens(config)
+            longest = lengths[0] or min(lengths[1] or _DEFAULT_LENGTH, _most_tokens(config))
             if not {"MAX_PROMPT_LEN", "NPUW_LLM_MAX_PROMPT_LEN", "BLOB_PATH"} & wanted.keys():
                 wanted["MAX_PROMPT_LEN"] = longest
-            wanted, lengths = npu_properties(wanted)
-            self._longest = None if lengths is None else lengths.max_prompt_len
+            wanted, static = npu_properties(wanted)
+            self._longest = None if static is None else static.max_prompt_len
             wanted.setdefault(kind, "YES")
         core = load_core(device) if core is None else core
         with runtime_failures():

@@ -57,7 +57,10 @@ class TextConfig(Parameters):
 
 
 class EmbeddingConfig(TextConfig):
-    """Parameters of an embedding pipeline."""
+    """Parameters of an embedding pipeline.
+
+    A parameter that is set, even to its default, precedes the model's files (``sentence_files``).
+    """
 
     batch_size: _Count | None = None
     """Required number of texts per call; by default any."""

@@ -1,7 +1,6 @@
-"""Text embedding pipeline, and pooling of the tokens' hidden states to an embedding of a text.
+"""Text embedding pipeline.
 
-Source: openvino_genai.TextEmbeddingPipeline, and its postprocessing of embedding models
-(``text_embedding_utils``).
+Source: openvino_genai.TextEmbeddingPipeline.
 """
 
 from __future__ import annotations
@@ -10,46 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from genai_layer.errors import PromptError
 from genai_layer.exclusive import Exclusive
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
 from genai_layer.texts.compiled import EncodedTexts, TextEncoder, TextModel
-from genai_layer.texts.config import PoolingType
-
-_LEAST = 1e-12
-"""Smallest divisor."""
-
-
-def pool(hidden: Array, mask: Array, kind: PoolingType, left: bool) -> Array:
-    """Reduce each text's hidden states to one vector.
-
-    Args:
-        hidden: f32 [texts, tokens, channels].
-        mask: i64 [texts, tokens]; 1 at tokens of the text.
-        kind: the reduction.
-        left: True if padding precedes the texts: the last token of each is then the row's last.
-
-    Returns:
-        f32 [texts, channels].
-    """
-    if kind is PoolingType.CLS:
-        return np.array(hidden[:, 0])
-    if kind is PoolingType.LAST_TOKEN:
-        last = np.full(len(mask), mask.shape[1] - 1) if left else mask.sum(1) - 1
-        return hidden[np.arange(len(hidden)), last]
-    counted = mask[..., None].astype(hidden.dtype)
-    found = (hidden * counted).sum(1) / np.maximum(counted.sum(1), _LEAST)
-    return found.astype(hidden.dtype)
-
-
-def normalized(vectors: Array) -> Array:
-    """Scale vectors [texts, channels] to length 1; zero vectors are unchanged."""
-    squares = (vectors * vectors).sum(1, keepdims=True)
-    return (vectors / np.sqrt(np.maximum(squares, _LEAST))).astype(vectors.dtype)
+from genai_layer.texts.pooling import normalized, pool
+from genai_layer.texts.sentence_files import complete
 
 
 class TextEmbeddingPipeline(Exclusive):
@@ -58,14 +25,17 @@ class TextEmbeddingPipeline(Exclusive):
     Args:
         models_path: a folder with ``openvino_model.xml`` and ``tokenizer.json``.
         device: "NPU", "CPU" …
-        config: the parameters; or pass them by keyword.
+        config: the parameters; or pass them by keyword. If the folder has sentence-transformers'
+            ``modules.json``, pooling, normalisation, maximum length and prompts that are not set
+            here come from its files.
         core: a runtime, instead of the device's.
         properties: parameters and, in upper case, properties of the runtime. On NPU, texts have at
             most max_length or MAX_PROMPT_LEN tokens.
 
     Raises:
         ConfigError: a parameter is invalid, or given twice.
-        ModelError, PropertyError, RuntimeFailure: see ``LLMPipeline``.
+        ModelError: see ``LLMPipeline``; or those files have a setting that is not supported.
+        PropertyError, RuntimeFailure: see ``LLMPipeline``.
     """
 
     Config = configs.EmbeddingConfig
@@ -81,10 +51,12 @@ class TextEmbeddingPipeline(Exclusive):
         **properties: Any,
     ) -> None:
         folder = Path(models_path)
-        self._config, rest = configs.settle(configs.EmbeddingConfig, config, properties)
-        self._encoder = TextEncoder(read_tokenizer(folder), self._config)
-        length = self._config.max_length
-        self._model = TextModel(folder, device, rest, "NPUW_TEXT_EMBED", length, core)
+        given, rest = configs.settle(configs.EmbeddingConfig, config, properties)
+        tokenizer = read_tokenizer(folder)
+        self._config, self._modes = complete(given, folder, tokenizer.model_max_length)
+        self._encoder = TextEncoder(tokenizer, self._config)
+        lengths = given.max_length, self._config.max_length
+        self._model = TextModel(folder, device, rest, "NPUW_TEXT_EMBED", lengths, core)
         self._running: EncodedTexts | None = None
         self.read_tokens = 0
         """Tokens of the last call's texts. Ours."""
@@ -140,5 +112,5 @@ class TextEmbeddingPipeline(Exclusive):
         if self._running is None:
             raise PromptError("nothing to wait for; call a start_embed_… method first")
         hidden = self._model.wait("last_hidden_state")
-        vectors = pool(hidden, self._running.mask, self._config.pooling_type, self._encoder.left)
+        vectors = pool(hidden, self._running.mask, self._modes)
         return normalized(vectors) if self._config.normalize else vectors

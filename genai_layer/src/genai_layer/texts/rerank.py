@@ -61,8 +61,8 @@ class TextRerankPipeline(Exclusive):
         self._joins = read_object(folder / "config.json").get("model_type") == _DECODER
         self._answers = _answers(tokenizer) if self._joins else []
         self._encoder = TextEncoder(tokenizer, self._config, tokenizer.model_max_length)
-        length = self._config.max_length
-        self._model = TextModel(folder, device, rest, "NPUW_TEXT_RERANK", length, core)
+        lengths = self._config.max_length, tokenizer.model_max_length
+        self._model = TextModel(folder, device, rest, "NPUW_TEXT_RERANK", lengths, core)
         self._running = False
         self.read_tokens = 0
         """Tokens of the last call's texts. Ours."""
