@@ -13,6 +13,7 @@ import pytest
 
 from genai_layer import (
     ConfigError,
+    ModelError,
     PromptError,
     TextEmbeddingPipeline,
     TextRerankPipeline,
@@ -164,6 +165,20 @@ def test_unreadable_texts_and_invalid_parameters_are_rejected(folder: Any) -> No
             TextEmbeddingPipeline(folder("bert"), "NPU", **wrong)
     with pytest.raises(ConfigError, match="unknown parameter 'top'; did you mean top_n"):
         TextRerankPipeline.Config(top=3)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "name", "message"),
+    [
+        (TextEmbeddingPipeline, "xlmr", "has no output last_hidden_state; .* --task feature-"),
+        (TextRerankPipeline, "bert", "has no output logits; .* --task text-classification"),
+    ],
+)
+def test_a_model_of_another_task_is_rejected(
+    folder: Any, pipeline: Any, name: str, message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        pipeline(folder(name), "NPU", **EXACT)
 
 
 def test_texts_are_padded_to_the_length_of_the_tokenizer(folder: Any, tmp_path: Path) -> None:

@@ -24,12 +24,17 @@ class Port(Protocol):
 
 
 @runtime_checkable
-class ListsInputs(Protocol):
-    """Compiled model that lists its inputs, as models of texts must."""
+class ListsPorts(Protocol):
+    """Compiled model that lists its inputs and outputs, as models of texts must."""
 
     @property
     def inputs(self) -> Sequence[Port]:
         """Input ports, without variables."""
+        ...
+
+    @property
+    def outputs(self) -> Sequence[Port]:
+        """Output ports, without variables."""
         ...
 
 

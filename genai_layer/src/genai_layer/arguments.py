@@ -23,6 +23,7 @@ from genai_layer.model_folder import (
     read_generation_config,
     read_tokenizer,
 )
+from genai_layer.model_kinds import check_reader
 from genai_layer.properties import with_dictionary
 from genai_layer.runtime import AnyModel, Core
 from genai_layer.tensor import HasData, is_tensor
@@ -131,6 +132,7 @@ def _of_folder(
     elif tokenizer is None and device is None:
         raise TypeError('LLMPipeline: the device is missing; pass it, e.g. device="NPU"')
     folder = Path(os.fsdecode(models_path))
+    check_reader(folder, "LLMPipeline")
     return Arguments(
         ModelFolder(folder),
         tokenizer or read_tokenizer(folder),

@@ -40,6 +40,7 @@ from genai_layer.errors import BusyError, ConfigError
 from genai_layer.exclusive import KeepsChat, one_at_a_time, with_turn
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
+from genai_layer.model_kinds import check_reader
 from genai_layer.npu import imports_blob
 from genai_layer.observation import ObservesBatching
 from genai_layer.parsers.streamer import begin_parsing
@@ -108,6 +109,7 @@ class ContinuousBatchingPipeline(KeepsChat):
         watch = Stopwatch()
         given = read_arguments(args, named)
         folder = Path(os.fsdecode(models_path))
+        check_reader(folder, "ContinuousBatchingPipeline")
         self._tokenizer = given.tokenizer or read_tokenizer(folder)
         self._config = read_generation_config(folder, self._tokenizer)
         core = load_core(given.device) if core is None else core

@@ -19,6 +19,8 @@ from typing import Any
 from genai_layer.embedding.models import LANGUAGE_MODEL, EmbedCall, TextModel, VisualModel, texts_of
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.files import is_file
+from genai_layer.model_kinds import check_reader
+from genai_layer.npu import imports_blob
 from genai_layer.runtime import Core
 from genai_layer.tensor import HasData, Tensor
 from genai_layer.texts.config import EmbeddingConfig
@@ -62,6 +64,7 @@ class EmbeddingPipeline(Exclusive):
         **properties: Any,
     ) -> None:
         folder = Path(os.fsdecode(models_path))
+        check_reader(folder, "EmbeddingPipeline", imports_blob(properties))
         visual = is_file(folder / LANGUAGE_MODEL)
         make = VisualModel if visual else TextModel
         self._model = make(folder, device, text_embedding_config, core, properties)

@@ -13,6 +13,7 @@ from typing import Any
 
 from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.model_folder import find_model, read_tokenizer
+from genai_layer.model_kinds import check_reader
 from genai_layer.npu import OnFull, StaticLengths, npu_properties
 from genai_layer.properties import read_properties, take_mechanisms
 from genai_layer.runtime import CompiledModel, Core, InferRequest
@@ -96,6 +97,7 @@ def open_draft(given: DraftModel, place: Place) -> OpenDraft:
         PropertyError: a property or the device is unknown, or would make the draft forget tokens.
         RuntimeFailure: the runtime cannot compile the model.
     """
+    check_reader(given.folder, "LLMPipeline")
     device = given.device or place.device
     inherits = device == place.device
     chosen = dict(given.properties or (_inherited(place) if inherits else {}))

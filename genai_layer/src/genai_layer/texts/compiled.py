@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import tokenizers
 
-from genai_layer.abilities import ListsInputs
+from genai_layer.abilities import ListsPorts, Port
 from genai_layer.encoding import Text
 from genai_layer.errors import (
     ConfigError,
+    ModelError,
     PromptError,
     PromptTooLong,
     RuntimeFailure,
@@ -22,6 +23,7 @@ from genai_layer.errors import (
 )
 from genai_layer.files import read_object
 from genai_layer.model_folder import find_model
+from genai_layer.model_kinds import export_task
 from genai_layer.npu import npu_properties
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Array, Core, InferRequest
@@ -101,6 +103,18 @@ _GRAIN = 64
 """Step of text lengths on an NPU."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextTask:
+    """Use of a model of texts."""
+
+    option: str
+    """NPUW's option for such models."""
+    output: str
+    """Name of the output."""
+    pipeline: str
+    """Name of the pipeline."""
+
+
 class TextModel:
     """Compiled model with one request, which reads a batch per inference.
 
@@ -108,13 +122,13 @@ class TextModel:
         folder: the model's folder.
         device: "NPU", "CPU" …
         properties: of the runtime, under OpenVINO's names; on NPU also MAX_PROMPT_LEN.
-        kind: NPUW's option for the kind of model.
+        task: use of the model.
         lengths: maximum number of tokens in a text: that which the caller sets, and that to which
             texts are truncated; None for no limit.
         core: a runtime, instead of the device's.
 
     Raises:
-        ModelError: the folder has no model, or a broken config.json.
+        ModelError: the folder has no model, one without the task's output, or a broken config.json.
         PropertyError: a property or the device is unknown.
         RuntimeFailure: the runtime cannot compile the model.
     """
@@ -124,7 +138,7 @@ class TextModel:
         folder: Path,
         device: str,
         properties: Mapping[str, Any],
-        kind: str,
+        task: TextTask,
         lengths: tuple[int | None, int | None],
         core: Core | None,
     ) -> None:
@@ -137,12 +151,19 @@ class TextModel:
                 wanted["MAX_PROMPT_LEN"] = longest
             wanted, static = npu_properties(wanted)
             self._longest = None if static is None else static.max_prompt_len
-            wanted.setdefault(kind, "YES")
+            wanted.setdefault(task.option, "YES")
         core = load_core(device) if core is None else core
         with runtime_failures():
             compiled = core.compile_model(model, device, wanted)
             self._request: InferRequest = compiled.create_infer_request()
-        self._inputs = _names(compiled)
+        if not isinstance(compiled, ListsPorts):
+            raise RuntimeFailure("the runtime does not list the model's ports (ListsPorts)")
+        self._inputs, self._output = _names(compiled.inputs), task.output
+        if task.output not in _names(compiled.outputs):
+            raise ModelError(
+                f"{model}: has no output {task.output}; export the model with optimum-cli export "
+                f"openvino --task {export_task(folder, task.pipeline)}"
+            )
 
     def start(self, texts: EncodedTexts) -> None:
         """Begin to read a batch; ``wait`` returns its output.
@@ -169,22 +190,19 @@ class TextModel:
         with runtime_failures():
             self._request.start_async({n: v for n, v in given.items() if n in self._inputs})
 
-    def wait(self, output: str) -> Array:
-        """Return a copy of an output of the batch.
+    def wait(self) -> Array:
+        """Return a copy of the batch's output.
 
         Raises:
             RuntimeFailure: the inference failed.
         """
         with runtime_failures():
             self._request.wait()
-            return np.array(self._request.get_tensor(output).data)
+            return np.array(self._request.get_tensor(self._output).data)
 
 
-def _names(compiled: object) -> set[str]:
-    """Return the input names of a compiled model."""
-    if not isinstance(compiled, ListsInputs):
-        raise RuntimeFailure("the runtime does not list the model's inputs (ShowsInputs)")
-    return {name for port in compiled.inputs for name in port.get_names()}
+def _names(ports: Sequence[Port]) -> set[str]:
+    return {name for port in ports for name in port.get_names()}
 
 
 def _most_tokens(config: Mapping[str, Any]) -> int:

@@ -12,11 +12,15 @@ from typing import Any
 from genai_layer.errors import PromptError
 from genai_layer.exclusive import Exclusive
 from genai_layer.model_folder import read_tokenizer
+from genai_layer.model_kinds import check_reader
+from genai_layer.npu import imports_blob
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
-from genai_layer.texts.compiled import EncodedTexts, TextEncoder, TextModel
+from genai_layer.texts.compiled import EncodedTexts, TextEncoder, TextModel, TextTask
 from genai_layer.texts.pooling import normalized, pool
 from genai_layer.texts.sentence_files import complete
+
+_TASK = TextTask("NPUW_TEXT_EMBED", "last_hidden_state", "TextEmbeddingPipeline")
 
 
 class TextEmbeddingPipeline(Exclusive):
@@ -52,11 +56,12 @@ class TextEmbeddingPipeline(Exclusive):
     ) -> None:
         folder = Path(models_path)
         given, rest = configs.settle(configs.EmbeddingConfig, config, properties)
+        check_reader(folder, _TASK.pipeline, imports_blob(rest))
         tokenizer = read_tokenizer(folder)
         self._config, self._modes = complete(given, folder, tokenizer.model_max_length)
         self._encoder = TextEncoder(tokenizer, self._config)
         lengths = given.max_length, self._config.max_length
-        self._model = TextModel(folder, device, rest, "NPUW_TEXT_EMBED", lengths, core)
+        self._model = TextModel(folder, device, rest, _TASK, lengths, core)
         self._running: EncodedTexts | None = None
         self.read_tokens = 0
         """Tokens of the last call's texts. Ours."""
@@ -111,6 +116,6 @@ class TextEmbeddingPipeline(Exclusive):
     def _wait(self) -> Array:
         if self._running is None:
             raise PromptError("nothing to wait for; call a start_embed_… method first")
-        hidden = self._model.wait("last_hidden_state")
+        hidden = self._model.wait()
         vectors = pool(hidden, self._running.mask, self._modes)
         return normalized(vectors) if self._config.normalize else vectors

@@ -16,11 +16,14 @@ from genai_layer.errors import ModelError, PromptError
 from genai_layer.exclusive import Exclusive
 from genai_layer.files import read_object
 from genai_layer.model_folder import read_tokenizer
+from genai_layer.model_kinds import check_reader
+from genai_layer.npu import imports_blob
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
-from genai_layer.texts.compiled import TextEncoder, TextModel
+from genai_layer.texts.compiled import TextEncoder, TextModel, TextTask
 from genai_layer.tokenizer import Tokenizer
 
+_TASK = TextTask("NPUW_TEXT_RERANK", "logits", "TextRerankPipeline")
 _DECODER = "qwen3"
 """The model_type that reads query and document as one text, and whose logits rate yes and no."""
 
@@ -57,12 +60,13 @@ class TextRerankPipeline(Exclusive):
     ) -> None:
         folder = Path(models_path)
         self._config, rest = configs.settle(configs.RerankConfig, config, properties)
+        check_reader(folder, _TASK.pipeline, imports_blob(rest))
         tokenizer = read_tokenizer(folder)
         self._joins = read_object(folder / "config.json").get("model_type") == _DECODER
         self._answers = _answers(tokenizer) if self._joins else []
         self._encoder = TextEncoder(tokenizer, self._config, tokenizer.model_max_length)
         lengths = self._config.max_length, tokenizer.model_max_length
-        self._model = TextModel(folder, device, rest, "NPUW_TEXT_RERANK", lengths, core)
+        self._model = TextModel(folder, device, rest, _TASK, lengths, core)
         self._running = False
         self.read_tokens = 0
         """Tokens of the last call's texts. Ours."""
@@ -90,7 +94,7 @@ class TextRerankPipeline(Exclusive):
         """Return the ranks of the documents that were started."""
         if not self._running:
             raise PromptError("nothing to wait for; call start_rerank_async first")
-        scores = self._scores(self._model.wait("logits"))
+        scores = self._scores(self._model.wait())
         # Documents of equal score keep their order.
         best = np.argsort(-scores, kind="stable")[: self._config.top_n]
         return [(int(number), float(scores[number])) for number in best]

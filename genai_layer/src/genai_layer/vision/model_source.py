@@ -21,6 +21,7 @@ from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.files import is_file
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import add_end_of_text, read_generation_config, read_tokenizer
+from genai_layer.model_kinds import check_reader
 from genai_layer.npu import StaticLengths, encoder_properties, npu_properties
 from genai_layer.runtime import AnyModel, Core
 from genai_layer.tensor import HasData, is_tensor
@@ -140,6 +141,7 @@ def _of_folder(
     models_path: str | bytes | os.PathLike[str], device: str, **properties: Any
 ) -> Arguments[ModelsInFolder | ModelsInMemory]:
     folder = Path(os.fsdecode(models_path))
+    check_reader(folder, "VLMPipeline")
     return Arguments(ModelsInFolder(folder), read_tokenizer(folder), device, properties)
 
 

@@ -18,6 +18,7 @@ from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.model_folder import read_tokenizer
+from genai_layer.model_kinds import check_reader
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
@@ -66,6 +67,7 @@ class WhisperPipeline(Exclusive):
     ) -> None:
         watch = Stopwatch()
         folder = Path(os.fsdecode(models_path))
+        check_reader(folder, "WhisperPipeline")
         tokenizer = read_tokenizer(folder)
         read = WhisperFolder.read(folder, tokenizer)
         core = load_core(device) if core is None else core

@@ -16,6 +16,7 @@ from npuw_layer import Core
 from npuw_layer.errors import ModelError, OptionError, PromptTooLong, TensorError
 from npuw_layer.storage.read_model import read_model
 
+GOLDENS = Path(__file__).resolve().parents[3] / "goldens"
 LENGTHS = (1, 7, 64, 65, 120)
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
@@ -176,6 +177,14 @@ def test_the_error_for_few_positions_states_them(text_model: Callable[[str], Pat
     options = {"NPUW_TEXT_EMBED": "YES", "NPUW_LLM_MAX_PROMPT_LEN": 512}
     with pytest.raises(ModelError, match=r"130 positions.*_PROMPT_LEN = 512; .* at most 128"):
         Core().compile_model(text_model("bert"), "NPU", options)
+
+
+def test_a_language_model_with_logits_embeds_no_texts(restored: Callable[..., Path]) -> None:
+    model = restored(GOLDENS / "exported", "qwen3_fp16")
+    with pytest.raises(
+        ModelError, match=r"outputs \['logits'\].*; export it with .* --task feature"
+    ):
+        Core().compile_model(model, "NPU", {"NPUW_TEXT_EMBED": "YES"})
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import producer
-from npuw_layer.errors import NotCausal
+from npuw_layer.errors import ModelError, NotCausal
 from npuw_layer.kinds.embedding.attends import is_causal
 from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.whole import check_ports
@@ -57,8 +57,14 @@ def prepare_text(model: Model, options: Options) -> Model:
     """
     if model.variables():
         outputs = [port.name for port in model.outputs]
-        if options.group(TextOptions).text_embed and outputs == [LAST_HIDDEN_STATE]:
-            model.set_outputs([(EMBED, model.outputs[0].value)])
+        if not options.group(TextOptions).text_embed:
+            return model
+        if outputs != [LAST_HIDDEN_STATE]:
+            raise ModelError(
+                f"NPUW_TEXT_EMBED: the model has outputs {outputs}, not {LAST_HIDDEN_STATE} alone; "
+                "export it with optimum-cli export openvino --task feature-extraction"
+            )
+        model.set_outputs([(EMBED, model.outputs[0].value)])
         return model
     check_ports(model)
     chunks = lengths_of(options).chunk is not None
