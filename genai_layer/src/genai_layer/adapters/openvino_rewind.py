@@ -53,6 +53,11 @@ class RewindingModel:
         """Input ports, without variables."""
         return self._compiled.inputs
 
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """Output ports, without variables."""
+        return self._compiled.outputs
+
     def _parts_of_request(self) -> tuple[Any, Callable[[], Mapping[str, int]], bool]:
         """Return the arguments of a new RewindingRequest."""
         request = self._compiled.create_infer_request()
