@@ -120,6 +120,26 @@ def test_the_refusal_of_another_family_names_the_export_command(folder: Path) ->
     assert str(raised.value).endswith(f"export it to OpenVINO IR: {command}")
 
 
+@pytest.mark.parametrize(
+    ("architecture", "task"),
+    [
+        ("BertModel", "feature-extraction"),
+        ("BertForMaskedLM", "feature-extraction"),
+        ("BertForSequenceClassification", "text-classification"),
+        ("WhisperForConditionalGeneration", "automatic-speech-recognition-with-past"),
+        ("T5ForConditionalGeneration", "text2text-generation-with-past"),
+        ("FalconForCausalLM", "text-generation-with-past"),
+    ],
+)
+def test_the_export_command_has_the_task_of_the_architecture(
+    folder: Path, architecture: str, task: str
+) -> None:
+    """Each of these commands was run on a small random model of that architecture."""
+    change_config(folder, model_type="another", architectures=[architecture])
+    with pytest.raises(UnsupportedModel, match=f"-m {folder} --task {task} OUT$"):
+        read_folder(folder)
+
+
 def test_an_untied_head_is_read_from_the_checkpoint(folder: Path) -> None:
     change_config(folder, tie_word_embeddings=False)
     with pytest.raises(BadModel, match=r"lm_head\.weight: the checkpoint does not have this"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,51 @@ def test_a_sharded_folder_computes_the_same(folder_of: FolderOf) -> None:
     (sharded / "model.safetensors").unlink()
     assert len(list(sharded.glob("model-*-of-00003.safetensors"))) == 3
     assert np.array_equal(logits(sharded), whole)
+
+
+def test_other_weight_files_of_a_folder_are_ignored(families: Any, folder_of: FolderOf) -> None:
+    """Transformers reads model.safetensors, else the index and its files, nothing else."""
+    folder = folder_of("mistral")
+    expected = logits(folder)
+    shapes = families.descriptions()["mistral"]["tensors"]
+    zeros = {name: (shape, bytes(4 * math.prod(shape))) for name, shape in shapes.items()}
+    for name in ("adapter_model", "model_ema", "optimizer", "z-old", "model-00001-of-00002"):
+        families.write_safetensors(folder / f"{name}.safetensors", zeros, "F32")
+    index = {"weight_map": dict.fromkeys(shapes, "model-00001-of-00002.safetensors")}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert np.array_equal(logits(folder), expected)
+    (folder / "model.safetensors").unlink()
+    assert not logits(folder).any()
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ([], "has no model.safetensors; convert the weights to safetensors"),
+        (["weights"], "if weights.safetensors has the model's weights, rename it to model.safe"),
+        (["a", "b"], "no model.safetensors.index.json that lists its shards, of a.safetensors, b"),
+    ],
+)
+def test_a_folder_without_a_checkpoint_is_named(
+    folder_of: FolderOf, names: list[str], says: str
+) -> None:
+    folder = folder_of("mistral")
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").unlink()
+    for name in names:
+        (folder / f"{name}.safetensors").write_bytes(content)
+    with pytest.raises(BadModel) as raised:
+        read_folder(folder)
+    assert says in str(raised.value)
+
+
+def test_an_index_may_begin_with_a_byte_order_mark(folder_of: FolderOf) -> None:
+    expected = logits(folder_of("mistral"))
+    folder = folder_of("mistral", shards=2)
+    (folder / "model.safetensors").unlink()
+    index = folder / "model.safetensors.index.json"
+    index.write_text(index.read_text(), encoding="utf-8-sig")
+    assert np.array_equal(logits(folder), expected)
 
 
 def test_a_missing_shard_is_named(folder_of: FolderOf) -> None:
@@ -139,7 +185,10 @@ def test_integer_weights_are_named(families: Any, tmp_path: Path) -> None:
         (
             "llama_linear",
             {"rope_theta": 5000.0, "rope_scaling": {"rope_type": "linear", "factor": 2.0}},
-            {"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5000.0}},
+            {
+                "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 5000.0},
+                "rope_scaling": None,
+            },
         ),
         (
             "gemma3",

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from compiler_layer.frontends.huggingface.config import Config
-from compiler_layer.frontends.huggingface.rope import read_rotary
+from compiler_layer.frontends.huggingface.families.defaults import DEFAULTS
+from compiler_layer.frontends.huggingface.rope import scaled_rotary
+from compiler_layer.frontends.huggingface.rope_values import find_scaling
 
 ROPES = json.loads((Path(__file__).resolve().parents[3] / "goldens" / "rope.json").read_text())
 
@@ -22,8 +24,8 @@ def kind(rope: dict[str, Any]) -> str:
 @pytest.mark.parametrize("rope", ROPES, ids=kind)
 def test_frequencies_and_factor_are_those_of_transformers(rope: dict[str, Any]) -> None:
     values = rope["config"]
-    config = Config(Path("config.json"), values)
-    rotary = read_rotary(config, 64, values.get("rope_theta", 10000.0))
+    config = Config(Path("config.json"), values, defaults=DEFAULTS["llama"])
+    rotary = scaled_rotary(find_scaling(config), 64)
     assert np.allclose(rotary.frequencies, rope["frequencies"], rtol=5e-7, atol=0)
     assert rotary.factor == pytest.approx(rope["factor"], rel=1e-12)
     assert rotary.width == 64

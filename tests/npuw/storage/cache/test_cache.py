@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -75,20 +76,38 @@ def test_a_model_is_hashed_once_and_again_when_it_changes(tmp_path, monkeypatch)
 
     model = tmp_path / "model"
     model.mkdir()
-    for name in ("config.json", "a.safetensors"):
+    for name in ("config.json", "model.safetensors"):
         (model / name).write_bytes(b"old")
         os.utime(model / name, ns=(1, 1))
     settled = time.time_ns() + 10**10
     monkeypatch.setattr(time, "time_ns", lambda: settled)
     with reported_to(hear):
         first = digest_model(model, tmp_path)
-        assert hashed == ["config.json", "a.safetensors"]
+        assert hashed == ["config.json", "model.safetensors"]
         assert digest_model(model, tmp_path) == first
         assert len(hashed) == 2, "hashed once"
-        (model / "a.safetensors").write_bytes(b"new")
-        os.utime(model / "a.safetensors", ns=(1, 1))  # restore the time
+        (model / "model.safetensors").write_bytes(b"new")
+        os.utime(model / "model.safetensors", ns=(1, 1))  # restore the time
         assert digest_model(model, tmp_path) != first
-        assert hashed[2:] == ["a.safetensors"]
+        assert hashed[2:] == ["model.safetensors"]
+
+
+def test_the_digest_of_a_folder_covers_the_weight_files_that_count(tmp_path: Path) -> None:
+    """A stray file changes no digest; without model.safetensors, index and shards count."""
+    index = {"weight_map": {"a": "one.safetensors"}}
+    content = {"config.json": "{}", "model.safetensors": "1", "one.safetensors": "2"}
+    for name, text in content.items():
+        (tmp_path / name).write_text(text)
+    first = digest_model(tmp_path, None)
+    (tmp_path / "optimizer.safetensors").write_text("3")
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert digest_model(tmp_path, None) == first
+    (tmp_path / "model.safetensors").unlink()
+    sharded = digest_model(tmp_path, None)
+    (tmp_path / "optimizer.safetensors").unlink()
+    assert digest_model(tmp_path, None) == sharded != first
+    (tmp_path / "one.safetensors").write_text("4")
+    assert digest_model(tmp_path, None) != sharded
 
 
 def test_a_file_that_was_just_written_is_hashed_each_time(tmp_path) -> None:

@@ -1,6 +1,7 @@
-"""Hugging Face folders: ``config.json`` with ``*.safetensors``; begin with ``read``.
+"""Hugging Face folders: ``config.json`` with a safetensors checkpoint; begin with ``read``.
 
-config, families, rope        a config, as the description of a ``decoder``
+config, families              a config, as the description of a ``decoder``
+rope_values, rope             its rotary embeddings: where values stand, what they mean
 safetensors, weights, sample  tensors of a checkpoint; a sample with invented weights instead
 blocks                        the parts of a decoder as ops
 """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ _MAX_FILE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """JSON object of a file; an absent key and ``null`` are equivalent.
+    """JSON object of a file; an absent key has a default, and ``null`` is no value.
 
     Every method takes a key and raises ``BadModel`` or ``UnsupportedModel`` that names the key.
     """
@@ -31,6 +32,8 @@ class Config:
     values: Mapping[str, Any]
     prefix: str = ""
     """Path of the object in the file, e.g. ``rope_scaling.``."""
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of absent keys; the other absent keys have none."""
 
     @staticmethod
     def read(path: Path) -> Config:
@@ -39,108 +42,140 @@ class Config:
         Raises:
             BadModel: the file is missing, or holds no JSON object.
         """
-        try:
-            if path.stat().st_size > _MAX_FILE_BYTES or not path.is_file():
-                raise BadModel(path, f"is not a file of at most {_MAX_FILE_BYTES} bytes")
-            values: Any = json.loads(path.read_text())
-        except OSError as error:
-            raise BadModel(path, error.strerror or str(error)) from None
-        except (ValueError, RecursionError) as error:
-            raise BadModel(path, f"is not JSON: {error}") from None
-        if not isinstance(values, dict):
-            raise BadModel(path, "is not a JSON object")
-        return Config(path, cast(dict[str, Any], values))
+        return Config(path, read_object(path, _MAX_FILE_BYTES))
 
-    def has(self, key: str) -> bool:
-        """Return whether the key has a value."""
-        return self.values.get(key) is not None
+    def completed(self, defaults: Mapping[str, Any], aliases: Mapping[str, str]) -> Config:
+        """Return the object with defaults, and with aliases as the keys that they stand for."""
+        plain = {key: value for key, value in self.values.items() if key not in aliases}
+        meant = {aliases[key]: value for key, value in self.values.items() if key in aliases}
+        return replace(self, values=plain | meant, defaults=defaults)
 
-    def positive(self, key: str, default: int | None = None) -> int:
+    @property
+    def before_5(self) -> bool:
+        """True if a version of transformers before 5 wrote the file."""
+        return re.match(r"[0-4]\.", str(self.values.get("transformers_version"))) is not None
+
+    def value(self, key: str) -> Any:
+        """Return the value of a key, of any type."""
+        return self.values[key] if key in self.values else self.defaults.get(key)
+
+    def positive(self, key: str) -> int:
         """Return a positive integer."""
-        value = self._value(key, default)
-        if type(value) is not int or not 0 < value < _TOO_LARGE:
+        value = _integer(self.value(key))
+        if value is None or not 0 < value < _TOO_LARGE:
             raise self.bad(key, f"a positive integer below {_TOO_LARGE}")
         return value
 
-    def layers(self, key: str, default: int | None = None) -> int:
+    def layers(self, key: str) -> int:
         """Return a number of layers."""
-        count = self.positive(key, default)
+        count = self.positive(key)
         if count > _MAX_LAYERS:
             raise self.bad(key, f"at most {_MAX_LAYERS}")
         return count
 
     def optional_positive(self, key: str) -> int | None:
         """Return a positive integer, or None if the key has no value."""
-        return self.positive(key) if self.has(key) else None
+        return None if self.value(key) is None else self.positive(key)
 
-    def count(self, key: str, default: int) -> int:
+    def count(self, key: str) -> int:
         """Return an integer that is not negative."""
-        value = self._value(key, default)
-        if type(value) is not int or value < 0:
+        value = _integer(self.value(key))
+        if value is None or value < 0:
             raise self.bad(key, "an integer not below 0")
         return value
 
-    def number(self, key: str, default: float | None = None) -> float:
+    def number(self, key: str) -> float:
         """Return a positive number."""
-        value = self._value(key, default)
+        value = self.value(key)
         if not _is_positive(value):
             raise self.bad(key, "a positive number")
         return float(value)
 
     def optional_number(self, key: str) -> float | None:
         """Return a positive number, or None if the key has no value."""
-        return self.number(key) if self.has(key) else None
+        return None if self.value(key) is None else self.number(key)
 
     def numbers(self, key: str, count: int) -> list[float]:
         """Return a list of ``count`` positive numbers."""
-        value = self.values.get(key)
+        value = self.value(key)
         items = cast(list[Any], value) if isinstance(value, list) else []
         if len(items) != count or not all(map(_is_positive, items)):
             raise self.bad(key, f"a list of {count} positive numbers")
         return [float(each) for each in items]
 
-    def flag(self, key: str, default: bool) -> bool:
-        """Return a boolean."""
-        value = self._value(key, default)
-        if not isinstance(value, bool):
+    def flag(self, key: str) -> bool:
+        """Return a boolean; ``null`` is false."""
+        value = self.value(key)
+        if not isinstance(value, bool | None):
             raise self.bad(key, "true or false")
-        return value
+        return bool(value)
 
     def choice(self, key: str, *allowed: str) -> str:
-        """Return one of the allowed words; the first is the default."""
-        value = self._value(key, allowed[0])
+        """Return one of the allowed words."""
+        value = self.value(key)
         if value not in allowed:
             raise self.unsupported(key)
         return value
 
     def section(self, key: str) -> Config | None:
-        """Return a nested object, or None if the key has no value."""
-        value = self.values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, dict):
+        """Return a nested object, or None if the key has no value or an empty object."""
+        value = self.value(key)
+        if not isinstance(value, dict | None):
             raise self.bad(key, "an object")
-        return Config(self.path, cast(dict[str, Any], value), f"{self.prefix}{key}.")
+        values = cast(dict[str, Any], value or {})
+        return Config(self.path, values, f"{self.prefix}{key}.") if values else None
 
-    def refuse_unless(self, key: str, only: object) -> None:
+    def refuse(self, *keys: str) -> None:
+        """Reject keys that have a value other than false."""
+        for key in keys:
+            if self.value(key) not in (None, False):
+                raise self.unsupported(key)
+
+    def require(self, key: str, only: object) -> None:
         """Reject every value but one; the key may be absent."""
-        if self.has(key) and self.values[key] != only:
+        if key in self.values and self.values[key] != only:
             raise self.unsupported(key)
+
+    def refuse_null(self, key: str) -> None:
+        """Reject null, as transformers does not compute with it."""
+        if key in self.values and self.values[key] is None:
+            raise self.bad(key, "a value")
 
     def bad(self, key: str, wanted: str) -> BadModel:
         """Return the error for an invalid value."""
-        return BadModel(
-            self.path, f"{self.prefix}{key} must be {wanted}, not {self.values.get(key)!r}"
-        )
+        return BadModel(self.path, f"{self.prefix}{key} must be {wanted}, not {self.value(key)!r}")
 
     def unsupported(self, key: str) -> UnsupportedModel:
         """Return the error for a value that is not supported."""
         return UnsupportedModel(
-            f"{self.path}: {self.prefix}{key} = {self.values.get(key)!r} is not supported"
+            f"{self.path}: {self.prefix}{key} = {self.value(key)!r} is not supported"
         )
 
-    def _value(self, key: str, default: Any) -> Any:
-        return self.values[key] if self.has(key) else default
+
+def read_object(path: Path, most_bytes: int) -> dict[str, Any]:
+    """Read the JSON object of a file, in UTF-8, -16 or -32, with or without a byte order mark.
+
+    Raises:
+        BadModel: the file is missing or larger than ``most_bytes``, or holds no JSON object.
+    """
+    try:
+        if path.stat().st_size > most_bytes or not path.is_file():
+            raise BadModel(path, f"is not a file of at most {most_bytes} bytes")
+        values: Any = json.loads(path.read_bytes())
+    except OSError as error:
+        raise BadModel(path, error.strerror or str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise BadModel(path, f"is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise BadModel(path, "is not a JSON object")
+    return cast(dict[str, Any], values)
+
+
+def _integer(value: Any) -> int | None:
+    """Return an integer that may be written as a float, e.g. 4.0; None for other values."""
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
 
 
 def _is_positive(value: Any) -> bool:

@@ -39,7 +39,7 @@ def read_folder(path: str | Path) -> Model:
     """Read a Hugging Face folder of a decoder-only language model.
 
     Args:
-        path: the folder, with ``config.json`` and ``*.safetensors``.
+        path: the folder, with ``config.json`` and a checkpoint (``checkpoint_files``).
 
     Raises:
         BadModel: a file or tensor is missing or damaged, or a shape contradicts the config.

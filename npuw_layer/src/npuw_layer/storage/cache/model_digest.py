@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from io import BufferedReader
 from pathlib import Path
 
+from compiler_layer.errors import CompilerError
+from compiler_layer.frontends.huggingface.safetensors import checkpoint_files
 from driver_layer.support.files import open_regular
 from driver_layer.support.progress import counted
 from npuw_layer.errors import ModelError
@@ -58,16 +60,19 @@ def model_files(path: Path) -> list[Path]:
     """Return the files of an IR (given by its ``.xml``) or of a Hugging Face folder.
 
     Raises:
-        ModelError: the path is neither.
+        ModelError: the path is neither, or the folder has no checkpoint.
     """
     if path.suffix == ".xml":
         weights = path.with_suffix(".bin")
         return [path, weights] if weights.exists() else [path]
     if (path / "config.json").is_file():
-        return [path / "config.json", *sorted(path.glob("*.safetensors*"))]
+        try:
+            return [path / "config.json", *checkpoint_files(path)]
+        except CompilerError as error:
+            raise ModelError(str(error)) from None
     raise ModelError(
         f"{path}: not a model; pass an openvino_model.xml, or a folder with config.json and "
-        "*.safetensors"
+        "model.safetensors"
     )
 
 

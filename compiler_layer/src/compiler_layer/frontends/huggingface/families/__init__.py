@@ -8,10 +8,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Decoder
+from compiler_layer.frontends.huggingface.families.defaults import ALIASES, DEFAULTS, NEVER_NULL
 from compiler_layer.frontends.huggingface.families.gemma import gemma2, gemma3
 from compiler_layer.frontends.huggingface.families.gpt import gpt2, gpt_neox, starcoder2
 from compiler_layer.frontends.huggingface.families.llama import (
@@ -43,6 +45,18 @@ FAMILIES: dict[str, Callable[[Config], Decoder]] = {
 """Families by the config's ``model_type``."""
 
 
+_TASKS = {
+    "WhisperForConditionalGeneration": "automatic-speech-recognition-with-past",
+    "T5ForConditionalGeneration": "text2text-generation-with-past",
+    "BartForConditionalGeneration": "text2text-generation-with-past",
+    "VLForConditionalGeneration": "image-text-to-text",
+    "ForSequenceClassification": "text-classification",
+    "ForMaskedLM": "feature-extraction",
+    "Model": "feature-extraction",
+}
+"""Tasks of ``optimum-cli export openvino``, by the end of an architecture's name."""
+
+
 def read_decoder(path: Path) -> Decoder:
     """Read the decoder that a ``config.json`` describes.
 
@@ -51,14 +65,26 @@ def read_decoder(path: Path) -> Decoder:
         UnsupportedModel: the family, or a variation of one, is not supported.
     """
     config = Config.read(path)
-    kind = config.values.get("model_type")
+    kind = config.value("model_type")
     family = FAMILIES.get(kind) if isinstance(kind, str) else None
     if family is None:
         raise UnsupportedModel(
             f"{path}: model_type {kind!r} is not supported as a Hugging Face folder (supported: "
             f"{', '.join(FAMILIES)}); to run the model, export it to OpenVINO IR: optimum-cli "
-            f"export openvino -m {shlex.quote(str(path.parent))} --task "
-            "text-generation-with-past OUT"
+            f"export openvino -m {shlex.quote(str(path.parent))} --task {_task(config)} OUT"
         )
-    config.refuse_unless("quantization_config", None)
+    config = config.completed(DEFAULTS[kind], ALIASES.get(kind, {}))
+    config.refuse("quantization_config", "per_layer_config", "transformers_weights")
+    config.require("is_causal", True)
+    for key in NEVER_NULL.get(kind, ()):
+        config.refuse_null(key)
     return family(config)
+
+
+def _task(config: Config) -> str:
+    """Return the exporter's task; the exporter does not infer the task of a folder."""
+    listed: Any = config.value("architectures")
+    names = cast(list[Any], listed) if isinstance(listed, list) else []
+    name = str(names[0]) if names else ""
+    found = next((task for end, task in _TASKS.items() if name.endswith(end)), None)
+    return found or "text-generation-with-past"

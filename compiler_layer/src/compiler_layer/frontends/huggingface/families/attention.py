@@ -13,16 +13,19 @@ from compiler_layer.frontends.huggingface.decoder import Attention, Decoder
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 
 
-def read_attention(config: Config, head_dim: int | None = None) -> Attention:
-    """Read heads and their width; the default width is a head's share of ``hidden_size``.
+def read_attention(config: Config) -> Attention:
+    """Read heads and their width.
+
+    Without a value, there are as many key heads as heads, and a head's width is its share of
+    ``hidden_size``.
 
     Raises:
         BadModel: the numbers are inconsistent.
     """
     heads = config.positive("num_attention_heads")
-    key_heads = config.positive("num_key_value_heads", heads)
-    width = config.positive("head_dim", head_dim or config.positive("hidden_size") // heads)
-    if heads % key_heads or width % 2:
+    key_heads = config.optional_positive("num_key_value_heads") or heads
+    width = config.optional_positive("head_dim") or config.positive("hidden_size") // heads
+    if heads % key_heads or width % 2 or not width:
         raise BadModel(
             config.path,
             "num_key_value_heads must divide num_attention_heads, and head_dim must be even",
@@ -45,9 +48,9 @@ def read_windows(
         UnsupportedModel: a layer is of another type.
     """
     layers = range(config.layers("num_hidden_layers"))
-    types: Any = config.values.get("layer_types")
+    types: Any = config.value("layer_types")
     if types is None:
-        return [window if slides(layer) else None for layer in layers]
+        return [window if window is not None and slides(layer) else None for layer in layers]
     if not isinstance(types, list) or len(cast(list[Any], types)) != len(layers):
         raise config.bad("layer_types", f"a list of {len(layers)} names")
     listed = cast(list[Any], types)

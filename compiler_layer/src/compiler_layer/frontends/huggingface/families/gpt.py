@@ -23,7 +23,8 @@ from compiler_layer.frontends.huggingface.families.attention import (
     with_windows,
 )
 from compiler_layer.frontends.huggingface.families.llama import NAMES
-from compiler_layer.frontends.huggingface.rope import read_rotary
+from compiler_layer.frontends.huggingface.rope import scaled_rotary
+from compiler_layer.frontends.huggingface.rope_values import find_scaling
 
 _GPT2_NAMES = ModuleNames(
     embedding="transformer.wte",
@@ -57,76 +58,74 @@ _STARCODER_NAMES = replace(NAMES, up=("mlp.c_fc",), down="mlp.c_proj")
 
 def gpt2(config: Config) -> Decoder:
     """Describe GPT-2: LayerNorm, learned positions, biases everywhere, matrices as [in, out]."""
-    config.refuse_unless("scale_attn_weights", True)
-    for key in ("scale_attn_by_inverse_layer_idx", "add_cross_attention"):
-        config.refuse_unless(key, False)
+    config.require("scale_attn_weights", True)
+    config.refuse("scale_attn_by_inverse_layer_idx", "add_cross_attention")
     activation = config.choice("activation_function", "gelu_new", "gelu_pytorch_tanh", "gelu")
-    hidden, heads = config.positive("n_embd", 768), config.positive("n_head", 12)
+    hidden, heads = config.positive("n_embd"), config.positive("n_head")
     if hidden % heads:
         raise BadModel(config.path, "n_head must divide n_embd")
     width = hidden // heads
     return Decoder(
-        vocab_size=config.positive("vocab_size", 50257),
+        vocab_size=config.positive("vocab_size"),
         hidden_size=hidden,
-        layers=(Layer(None, None),) * config.layers("n_layer", 12),
-        norm=Norm(NormKind.LAYER, config.number("layer_norm_epsilon", 1e-5), bias=True),
+        layers=(Layer(None, None),) * config.layers("n_layer"),
+        norm=Norm(NormKind.LAYER, config.number("layer_norm_epsilon"), bias=True),
         attention=Attention(
             heads, heads, width, width**-0.5, Fusion.WHOLE, bias=True, output_bias=True
         ),
         mlp=Mlp(
-            config.positive("n_inner", 4 * hidden),
+            config.optional_positive("n_inner") or 4 * hidden,
             ACTIVATIONS[activation],
             gated=False,
             bias=True,
         ),
         names=_GPT2_NAMES,
-        positions=config.positive("n_positions", 1024),
+        positions=config.positive("n_positions"),
         input_major=True,
-        tied_head=config.flag("tie_word_embeddings", True),
+        tied_head=config.flag("tie_word_embeddings"),
     )
 
 
 def gpt_neox(config: Config) -> Decoder:
     """Describe GPT-NeoX: LayerNorm, a quarter of each head rotated, parallel blocks."""
-    config.refuse_unless("num_key_value_heads", None)
+    config.refuse("num_key_value_heads", "head_dim")
     activation = config.choice("hidden_act", "gelu", "gelu_new", "gelu_pytorch_tanh")
-    bias = config.flag("attention_bias", True)
+    bias = config.flag("attention_bias")
     attention = read_attention(config)
-    theta, share = config.number("rotary_emb_base", 10000.0), config.number("rotary_pct", 0.25)
-    layer = Layer(None, read_rotary(config, attention.head_dim, theta, share))
+    rope = find_scaling(config, "rotary_emb_base", "rotary_pct")
+    layer = Layer(None, scaled_rotary(rope, attention.head_dim))
     return Decoder(
         vocab_size=config.positive("vocab_size"),
         hidden_size=config.positive("hidden_size"),
         layers=(layer,) * config.layers("num_hidden_layers"),
-        norm=Norm(NormKind.LAYER, config.number("layer_norm_eps", 1e-5), bias=True),
+        norm=Norm(NormKind.LAYER, config.number("layer_norm_eps"), bias=True),
         attention=replace(attention, fusion=Fusion.BY_HEAD, bias=bias, output_bias=bias),
         mlp=Mlp(
             config.positive("intermediate_size"), ACTIVATIONS[activation], gated=False, bias=True
         ),
         names=_NEOX_NAMES,
-        parallel=config.flag("use_parallel_residual", True),
-        tied_head=config.flag("tie_word_embeddings", False),
+        parallel=config.flag("use_parallel_residual"),
+        tied_head=config.flag("tie_word_embeddings"),
     )
 
 
 def starcoder2(config: Config) -> Decoder:
     """Describe StarCoder2: LayerNorm, biases, an ungated feed-forward block, windows."""
     activation = config.choice("hidden_act", "gelu_pytorch_tanh", "gelu", "gelu_new")
-    bias = config.flag("use_bias", True)
+    bias = config.flag("use_bias")
     attention = read_attention(config)
-    theta = config.number("rope_theta", 10000.0)
-    layer = Layer(None, read_rotary(config, attention.head_dim, theta))
+    layer = Layer(None, scaled_rotary(find_scaling(config), attention.head_dim))
     inner = config.positive("intermediate_size")
     decoder = Decoder(
         vocab_size=config.positive("vocab_size"),
         hidden_size=config.positive("hidden_size"),
         layers=(layer,) * config.layers("num_hidden_layers"),
-        norm=Norm(NormKind.LAYER, config.number("norm_epsilon", 1e-5), bias=True),
+        norm=Norm(NormKind.LAYER, config.number("norm_epsilon"), bias=True),
         attention=replace(attention, bias=bias, output_bias=bias),
         mlp=Mlp(inner, ACTIVATIONS[activation], gated=False, bias=bias),
         names=_STARCODER_NAMES,
-        tied_head=config.flag("tie_word_embeddings", True),
+        tied_head=config.flag("tie_word_embeddings"),
     )
-    config.refuse_unless("layer_types", None)
+    config.refuse("layer_types")
     window = config.optional_positive("sliding_window")
     return with_windows(decoder, read_windows(config, window, lambda _: True))

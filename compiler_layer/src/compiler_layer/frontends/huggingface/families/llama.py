@@ -21,7 +21,8 @@ from compiler_layer.frontends.huggingface.families.attention import (
     read_windows,
     with_windows,
 )
-from compiler_layer.frontends.huggingface.rope import read_rotary
+from compiler_layer.frontends.huggingface.rope import scaled_rotary
+from compiler_layer.frontends.huggingface.rope_values import RopeValues, find_scaling
 
 NAMES = ModuleNames(
     embedding="model.embed_tokens",
@@ -46,47 +47,48 @@ _OLMO2_NAMES = replace(
     mlp_output_norm="post_feedforward_layernorm",
 )
 
+_PHI3_KINDS = {"su": "longrope", "yarn": "longrope"}
+"""Kinds by the names that ``rope_scaling`` had for them."""
+
 _PHI3_NAMES = replace(NAMES, qkv=("self_attn.qkv_proj",), up=("mlp.gate_up_proj",))
 
 
-def plain_llama(config: Config, head_dim: int | None = None, share: float = 1.0) -> Decoder:
+def plain_llama(config: Config, rope: RopeValues | None = None) -> Decoder:
     """Describe the common parts: RMSNorm, rotary embedding, gated SiLU, no biases.
 
     Args:
         config: the model's config.
-        head_dim: default number of channels of a head; None: a head's share of hidden_size.
-        share: the fraction of channels that the rotary embedding rotates.
+        rope: the values of the rotary embedding; None for those that most families read.
     """
     config.choice("hidden_act", "silu")
-    attention = read_attention(config, head_dim)
-    theta = config.number("rope_theta", 10000.0)
-    layer = Layer(None, read_rotary(config, attention.head_dim, theta, share))
+    attention = read_attention(config)
+    layer = Layer(None, scaled_rotary(rope or find_scaling(config), attention.head_dim))
     return Decoder(
         vocab_size=config.positive("vocab_size"),
         hidden_size=config.positive("hidden_size"),
         layers=(layer,) * config.layers("num_hidden_layers"),
-        norm=Norm(NormKind.RMS, config.number("rms_norm_eps", 1e-6)),
+        norm=Norm(NormKind.RMS, config.number("rms_norm_eps")),
         attention=attention,
         mlp=Mlp(config.positive("intermediate_size"), Activation.SILU),
         names=NAMES,
-        tied_head=config.flag("tie_word_embeddings", False),
+        tied_head=config.flag("tie_word_embeddings"),
     )
 
 
-def llama(config: Config) -> Decoder:
+def llama(config: Config, rope: RopeValues | None = None) -> Decoder:
     """Describe Llama; the config enables biases."""
-    plain = plain_llama(config)
-    bias = config.flag("attention_bias", False)
+    plain = plain_llama(config, rope)
+    bias = config.flag("attention_bias")
     return replace(
         plain,
         attention=replace(plain.attention, bias=bias, output_bias=bias),
-        mlp=replace(plain.mlp, bias=config.flag("mlp_bias", False)),
+        mlp=replace(plain.mlp, bias=config.flag("mlp_bias")),
     )
 
 
 def mistral(config: Config) -> Decoder:
     """Describe Mistral: the same sliding window in every layer."""
-    config.refuse_unless("layer_types", None)
+    config.refuse("layer_types")
     window = config.optional_positive("sliding_window")
     return with_windows(plain_llama(config), read_windows(config, window, lambda _: True))
 
@@ -100,40 +102,38 @@ def qwen2(config: Config) -> Decoder:
 
 def qwen3(config: Config) -> Decoder:
     """Describe Qwen3: normalized query and key heads; windows as in Qwen2."""
-    plain = plain_llama(config, head_dim=128)
-    bias = config.flag("attention_bias", False)
+    plain = plain_llama(config)
+    bias = config.flag("attention_bias")
     attention = replace(plain.attention, bias=bias, output_bias=bias, head_norm=plain.norm)
     return with_windows(replace(plain, attention=attention), _qwen_windows(config))
 
 
 def _qwen_windows(config: Config) -> list[int | None]:
-    wanted = config.flag("use_sliding_window", False)
-    window = config.positive("sliding_window", 4096) if wanted else None
-    first = config.count("max_window_layers", 28)
-    return read_windows(config, window, lambda layer: layer >= first)
+    enabled = config.flag("use_sliding_window")
+    window = config.optional_positive("sliding_window") if enabled else None
+    return read_windows(config, window, lambda layer: layer >= config.count("max_window_layers"))
 
 
 def granite(config: Config) -> Decoder:
     """Describe Granite: scaled embeddings, scores, residuals and logits."""
     plain = llama(config)
-    scale = config.number("attention_multiplier", 1.0)
+    scale = config.number("attention_multiplier")
     return replace(
         plain,
         attention=replace(plain.attention, scale=scale),
-        embedding_scale=config.number("embedding_multiplier", 1.0),
-        residual_scale=config.number("residual_multiplier", 1.0),
-        logit_scale=1 / config.number("logits_scaling", 1.0),
+        embedding_scale=config.number("embedding_multiplier"),
+        residual_scale=config.number("residual_multiplier"),
+        logit_scale=1 / config.number("logits_scaling"),
     )
 
 
 def olmo2(config: Config) -> Decoder:
     """Describe OLMo 2: norms after the blocks; queries and keys normalized over all heads."""
-    config.refuse_unless("mlp_bias", False)
-    plain = llama(config)
-    epsilon = config.number("rms_norm_eps", 1e-5)
-    norm = replace(plain.norm, epsilon=epsilon)
-    attention = replace(plain.attention, head_norm=norm, norm_jointly=True)
-    return replace(plain, norm=norm, attention=attention, names=_OLMO2_NAMES)
+    config.refuse("mlp_bias")
+    # Transformers 4 rejects all scalings that 5 computes in another way.
+    plain = llama(config, replace(find_scaling(config), before_5=False))
+    attention = replace(plain.attention, head_norm=plain.norm, norm_jointly=True)
+    return replace(plain, attention=attention, names=_OLMO2_NAMES)
 
 
 def phi3(config: Config) -> Decoder:
@@ -142,10 +142,12 @@ def phi3(config: Config) -> Decoder:
     With ``longrope``, ``original_max_position_embeddings`` limits the length of texts: for longer
     ones transformers uses other frequencies for all tokens.
     """
-    for key in ("attention_bias", "mlp_bias", "lm_head_bias"):
-        config.refuse_unless(key, False)
-    config.refuse_unless("layer_types", None)
-    plain = plain_llama(config, share=config.number("partial_rotary_factor", 1.0))
+    config.refuse("attention_bias", "mlp_bias", "lm_head_bias", "layer_types")
+    rope = find_scaling(config, share="partial_rotary_factor")
+    old_kinds = _PHI3_KINDS if config.section("rope_scaling") else {}
+    # Transformers 4 rejects all scalings that 5 computes in another way.
+    rope = replace(rope, kinds=("default", "longrope"), old_kinds=old_kinds, before_5=False)
+    plain = plain_llama(config, rope)
     fused = replace(
         plain, attention=replace(plain.attention, fusion=Fusion.WHOLE), names=_PHI3_NAMES
     )
@@ -161,18 +163,17 @@ def smollm3(config: Config) -> Decoder:
         layer if turned else replace(layer, rotary=None)
         for layer, turned in zip(plain.layers, rotated, strict=True)
     ]
-    tied = config.flag("tie_word_embeddings", True)
-    wanted = config.flag("use_sliding_window", False)
-    window = config.optional_positive("sliding_window") if wanted else None
-    windows = read_windows(config, window, lambda layer: not rotated[layer])
-    return with_windows(replace(plain, layers=tuple(layers), tied_head=tied), windows)
+    slides = config.flag("use_sliding_window")
+    window = config.optional_positive("sliding_window")
+    windows = read_windows(config, window, lambda layer: slides and not rotated[layer])
+    return with_windows(replace(plain, layers=tuple(layers)), windows)
 
 
 def _rotated(config: Config, layers: int) -> list[bool]:
     """Return whether each layer has a rotary embedding; a 1 in the config means that it has."""
-    listed: Any = config.values.get("no_rope_layers")
+    listed: Any = config.value("no_rope_layers")
     if listed is None:
-        interval = config.positive("no_rope_layer_interval", 4)
+        interval = config.positive("no_rope_layer_interval")
         return [(layer + 1) % interval != 0 for layer in range(layers)]
     flags = cast(list[Any], listed) if isinstance(listed, list) else []
     if len(flags) != layers or any(each not in (0, 1) for each in flags):
