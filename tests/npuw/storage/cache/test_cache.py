@@ -47,7 +47,10 @@ pipe.generate("What is an NPU?", max_new_tokens=2)
 print(*sys.modules)
 """
 
-NEEDED_TO_RUN = {"elements", "errors", "files", "nf4", "rewriting", "rewriting.garbage", "weights"}
+NEEDED_TO_RUN = {
+    *("elements", "errors", "files", "model_folder", "nf4"),
+    *("rewriting", "rewriting.garbage", "weights"),
+}
 """Modules of the compiler without graphs."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from compiler_layer.errors import BadModel, UnsupportedModel
+from compiler_layer.model_folder import read_object
 
 _TOO_LARGE = 1 << 24
 """Limit of all sizes; arrays of such sizes are created before tensors are read."""
@@ -150,25 +150,6 @@ class Config:
         return UnsupportedModel(
             f"{self.path}: {self.prefix}{key} = {self.value(key)!r} is not supported"
         )
-
-
-def read_object(path: Path, most_bytes: int) -> dict[str, Any]:
-    """Read the JSON object of a file, in UTF-8, -16 or -32, with or without a byte order mark.
-
-    Raises:
-        BadModel: the file is missing or larger than ``most_bytes``, or holds no JSON object.
-    """
-    try:
-        if path.stat().st_size > most_bytes or not path.is_file():
-            raise BadModel(path, f"is not a file of at most {most_bytes} bytes")
-        values: Any = json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadModel(path, error.strerror or str(error)) from None
-    except (ValueError, RecursionError) as error:
-        raise BadModel(path, f"is not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise BadModel(path, "is not a JSON object")
-    return cast(dict[str, Any], values)
 
 
 def _integer(value: Any) -> int | None:

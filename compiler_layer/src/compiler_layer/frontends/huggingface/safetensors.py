@@ -18,7 +18,7 @@ from compiler_layer.dialects.ov.types import MAX_RANK, Shape
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView
-from compiler_layer.frontends.huggingface.config import read_object
+from compiler_layer.model_folder import INDEX, checkpoint_files
 
 _ELEMENTS = {
     "F64": "f64",
@@ -34,14 +34,6 @@ _ELEMENTS = {
 }
 
 _MAX_HEADER_BYTES = 100 << 20
-
-WHOLE = "model.safetensors"
-"""File of a checkpoint that is not sharded."""
-
-INDEX = "model.safetensors.index.json"
-"""Index of a sharded checkpoint."""
-
-_SUFFIX = ".safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,46 +56,6 @@ def read_folder_tensors(folder: Path) -> dict[str, StoredTensor]:
         if file.name != INDEX:
             tensors |= read_file_tensors(file)
     return tensors
-
-
-def checkpoint_files(folder: Path) -> list[Path]:
-    """Return the files of a folder's checkpoint; no other file of the folder counts.
-
-    A checkpoint is ``model.safetensors``, else ``model.safetensors.index.json`` and its shards.
-
-    Raises:
-        BadModel: neither exists, or the index is damaged.
-
-    Source: transformers' from_pretrained, which has this precedence.
-    """
-    whole, index = folder / WHOLE, folder / INDEX
-    if whole.exists():
-        return [whole]
-    if index.exists():
-        return [index, *(folder / name for name in _shards(index))]
-    raise BadModel(folder, _missing(folder))
-
-
-def _missing(folder: Path) -> str:
-    """Return the problem and remedy of a folder without a checkpoint."""
-    others = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
-    if len(others) == 1:
-        return f"has no {WHOLE}; if {others[0]} has the model's weights, rename it to {WHOLE}"
-    if others:
-        return f"has no {WHOLE} and no {INDEX} that lists its shards, of {', '.join(others)}"
-    return f"has no {WHOLE}; convert the weights to safetensors"
-
-
-def _shards(index: Path) -> list[str]:
-    weight_map = read_object(index, _MAX_HEADER_BYTES).get("weight_map")
-    if not isinstance(weight_map, dict):
-        raise BadModel(index, "is not an index of shards: weight_map is not an object")
-    names: list[Any] = list(cast(dict[str, Any], weight_map).values())
-    if not all(isinstance(name, str) and name and "\0" not in name for name in names):
-        raise BadModel(index, "is not an index of shards: a shard is not a file name")
-    if any(Path(name).name != name for name in names):
-        raise BadModel(index, "a shard is outside the folder")
-    return sorted(set(names))
 
 
 def read_file_tensors(path: Path) -> dict[str, StoredTensor]:

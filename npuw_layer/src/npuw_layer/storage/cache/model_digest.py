@@ -9,7 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from compiler_layer.errors import CompilerError
-from compiler_layer.frontends.huggingface.safetensors import checkpoint_files
+from compiler_layer.model_folder import checkpoint_files
 from driver_layer.support.files import open_regular
 from driver_layer.support.progress import counted
 from npuw_layer.errors import ModelError
