@@ -208,3 +208,22 @@ def test_integers_may_be_written_as_floats_after_a_byte_order_mark(
     path.write_text(json.dumps(values | {"num_hidden_layers": 4.5}))
     with pytest.raises(BadModel, match=r"num_hidden_layers must be a positive integer .* not 4\.5"):
         read_decoder(path)
+
+
+def test_dynamic_frequencies_are_rejected_with_a_remedy_that_is_exact(
+    goldens: dict[int, Json], tmp_path: Path
+) -> None:
+    """Up to max_position_embeddings transformers computes the unscaled frequencies."""
+    path, scaling = tmp_path / "config.json", {"rope_type": "dynamic", "factor": 4.0}
+    base = goldens[5]["llama"]["base"]
+    path.write_text(json.dumps(base | {"rope_scaling": scaling}))
+    with pytest.raises(UnsupportedModel, match="up to that length they are the unscaled ones"):
+        read_decoder(path)
+    computed = dict((json.dumps(change), both) for change, _, both in cases(goldens, "llama"))[
+        json.dumps({"rope_scaling": scaling})
+    ]
+    plain = goldens[5]["llama"]["description"]["rotary"][0]
+    for found in computed.values():
+        first, second, *_ = found["rotary"][0]
+        assert [first] == plain
+        assert second[0] > base["max_position_embeddings"]

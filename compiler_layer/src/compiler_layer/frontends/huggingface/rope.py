@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from compiler_layer.elements import Array
-from compiler_layer.errors import BadModel
+from compiler_layer.errors import BadModel, UnsupportedModel
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Rotary
 from compiler_layer.frontends.huggingface.rope_values import RopeValues
@@ -133,8 +133,20 @@ def _longrope(values: RopeValues, width: int) -> Rotary:
     return Rotary(by_channel("short_factor"), given, by_channel("long_factor"), context)
 
 
+def _dynamic(values: RopeValues, width: int) -> Rotary:
+    """Reject frequencies that change with each length above the context."""
+    del width
+    longest = values.config.positive("max_position_embeddings")
+    raise UnsupportedModel(
+        f"{values.config.path}: rope_type 'dynamic' is not supported: its frequencies change with "
+        f"each length above max_position_embeddings={longest}; for texts up to that length they "
+        "are the unscaled ones, so remove the scaling from the file"
+    )
+
+
 _KINDS: dict[str, Callable[[RopeValues, int], Rotary]] = {
     "default": _default,
+    "dynamic": _dynamic,
     "linear": _linear,
     "llama3": _llama3,
     "yarn": _yarn,
