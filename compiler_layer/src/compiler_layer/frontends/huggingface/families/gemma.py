@@ -62,18 +62,16 @@ def _ropes(config: Config) -> tuple[RopeValues, RopeValues]:
     """
     none = Config(config.path, {})
     old = config.section("rope_scaling") or none
+    before_5 = bool(old.values) and config.before_5
     if "rope_type" not in old.values:
         old.refuse("type")
-    both = (
-        (config.section("rope_parameters") or none)
-        if not (old.values and config.before_5)
-        else none
-    )
+    both = none if before_5 else config.section("rope_parameters") or none
     full, sliding = (both.section(f"{kind}_attention") or none for kind in ("full", "sliding"))
     full = replace(full, values={**full.values, **old.values})
-    wide = RopeValues(config, full, "rope_theta", before_5=bool(old.values) and config.before_5)
-    near = RopeValues(config, sliding, "rope_local_base_freq")
-    return replace(wide, by_layer_type=True), replace(near, by_layer_type=True)
+    return (
+        RopeValues(config, full, "rope_theta", before_5=before_5, by_layer_type=True),
+        RopeValues(config, sliding, "rope_local_base_freq", by_layer_type=True),
+    )
 
 
 def _gemma(config: Config) -> Decoder:
