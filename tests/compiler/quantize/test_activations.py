@@ -101,12 +101,33 @@ def test_ranges_come_from_the_tokens(demo: Path) -> None:
     one = calibrate(model, found, [tokens], told.append)
     more = calibrate(model, found, [tokens, tokens + 9], ignore)
     assert model.text() == before
-    assert told == [3]
+    assert told == [1] * len(found)
     assert all(a.scale <= b.scale for a, b in zip(one, more, strict=True))
     assert one != more
     model.set_outputs([("x", found[2].value)])
     seen = Interpreter(model).run(inputs_of(tokens[None]))["x"]
     assert one[2] == Range.of(float(seen.min()), float(seen.max()))
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_sequences_in_batches_have_the_ranges_of_sequences_alone(demo: Path, fixed: bool) -> None:
+    model = read_folder(demo)
+    if fixed:
+        ids = ("input_ids", "attention_mask", "position_ids")
+        model.set_input_shapes({name: (1, -1) for name in ids})
+    found, draw = find_activations(model), np.random.default_rng(3)
+    sequences = [draw.integers(0, 2048, length) for length in (7, 3, 7)]
+    told: list[int] = []
+    ranges = calibrate(model, found, sequences, told.append)
+    assert (len(told), sum(told)) == ((3 if fixed else 2) * len(found), 3 * len(found))
+    model.set_outputs([(str(index), one.value) for index, one in enumerate(found)])
+    alone = [Interpreter(model).run(inputs_of(tokens[None])) for tokens in sequences]
+    for index, together in enumerate(ranges):
+        seen = np.concatenate([each[str(index)].ravel() for each in alone])
+        expected = Range.of(float(seen.min()), float(seen.max()))
+        # A batch sums in another order: the scale, an f16, may be the next one.
+        assert together.scale == pytest.approx(expected.scale, rel=2**-10)
+        assert abs(together.zero - expected.zero) <= 1
 
 
 def test_the_reported_error_is_that_of_the_quantized_activation(demo: Path) -> None:

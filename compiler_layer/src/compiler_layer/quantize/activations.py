@@ -7,7 +7,7 @@ float model over a few sequences of tokens (``sequences``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from compiler_layer.model import Model
 from compiler_layer.quantize.linear import Floats, stored_scale
 from compiler_layer.quantize.report import Errors, LayerReport
 from compiler_layer.quantize.schemes import ACTIVATIONS
-from compiler_layer.quantize.sequences import Tokens, inputs_of
+from compiler_layer.quantize.sequences import Tokens, batched, inputs_of
 from compiler_layer.quantize.weights import find_weights
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.rewriting.dead_code import remove_dead_code
@@ -109,18 +109,21 @@ def calibrate(
         model: with float weights; read only.
         activations: the result of ``find_activations``.
         sequences: tokens to run the model over, each from an empty cache.
-        advance: called repeatedly with the number of tokens done.
+        advance: called repeatedly with the number of measured activations; each counts once for
+            each sequence.
 
     Raises:
         BadModel: an activation is not finite, or too large.
         CompilerUsageError: the model is not a language model over tokens.
     """
     low, high = [0.0] * len(activations), [0.0] * len(activations)
-    for arrays in _observed(model, sequences, advance):
-        for index, array in enumerate(arrays):
-            # numpy's minimum and maximum propagate NaN; Python's would lose it.
-            low[index] = float(np.minimum(low[index], array.min()))
-            high[index] = float(np.maximum(high[index], array.max()))
+
+    def see(index: int, array: Floats) -> None:
+        # numpy's minimum and maximum propagate NaN; Python's would lose it.
+        low[index] = float(np.minimum(low[index], array.min()))
+        high[index] = float(np.maximum(high[index], array.max()))
+
+    _observe(model, sequences, see, advance)
     return [_range(*found) for found in zip(activations, low, high, strict=True)]
 
 
@@ -133,9 +136,11 @@ def measure_activations(
 ) -> list[LayerReport]:
     """Measure the errors that ranges cause in a float model's activations; see ``calibrate``."""
     errors = [Errors() for _ in activations]
-    for arrays in _observed(model, sequences, advance):
-        for sums, found, array in zip(errors, ranges, arrays, strict=True):
-            sums.add(array, found.rounded(array))
+
+    def see(index: int, array: Floats) -> None:
+        errors[index].add(array, ranges[index].rounded(array))
+
+    _observe(model, sequences, see, advance)
     return [
         LayerReport.of(one.name, shape_of(one.value)[-1:], ACTIVATIONS, sums)
         for one, sums in zip(activations, errors, strict=True)
@@ -164,19 +169,27 @@ def _can_be_integer(op: MatMul, values: Sequence[SSAValue]) -> bool:
     return bool(rows) and op.b in values and element_of(op.a) == "f32"
 
 
-def _observed(
-    model: Model, sequences: Sequence[Tokens], advance: Advance
-) -> Iterator[list[Floats]]:
-    """Yield the activations of each sequence."""
+def _observe(
+    model: Model,
+    sequences: Sequence[Tokens],
+    see: Callable[[int, Floats], object],
+    advance: Advance,
+) -> None:
+    """Call ``see`` with each activation's number and its values, a batch of sequences at a time."""
     probe = model.clone()
-    values = [one.value for one in find_activations(probe)]
-    probe.set_outputs([(str(index), value) for index, value in enumerate(values)])
+    places = {one.value: number for number, one in enumerate(find_activations(probe))}
+    probe.set_outputs([(str(number), value) for value, number in places.items()])
     remove_dead_code(probe)
-    interpreter = Interpreter(probe)
-    for tokens in sequences:
-        interpreter.reset()
-        yield list(interpreter.run(inputs_of(probe, tokens)).values())
-        advance(tokens.size)
+    probe.set_outputs([])  # so that no activation is kept
+
+    for batch in batched(probe, sequences):
+
+        def observe(value: SSAValue, array: Floats, count: int = len(batch)) -> None:
+            if value in places:
+                see(places[value], array)
+                advance(count)
+
+        Interpreter(probe).run(inputs_of(probe, batch), observe)
 
 
 def _range(activation: Activation, low: float, high: float) -> Range:

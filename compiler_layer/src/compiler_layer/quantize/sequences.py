@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,22 +17,38 @@ from compiler_layer.quantize.weights import find_weights
 from driver_layer.support.files import looking_at, read_regular
 
 Tokens = npt.NDArray[np.int64]
-"""Token ids, [count]."""
+"""Token ids, [count]; of a batch, [sequences, count]."""
 
 BUILT_IN_COUNT = 4
 BUILT_IN_LENGTH = 64
 
+_MOST_TOKENS = 1024
+"""Maximum tokens of a batch of several sequences, which bounds the memory of activations."""
+
 _INPUTS: dict[str, Callable[[Tokens], Array]] = {
-    "input_ids": lambda tokens: tokens[None],
-    "attention_mask": lambda tokens: np.ones((1, tokens.size), np.int64),
-    "position_ids": lambda tokens: np.arange(tokens.size)[None],
-    "beam_idx": lambda tokens: np.zeros(1, np.int32),
+    "input_ids": lambda batch: batch,
+    "attention_mask": np.ones_like,
+    "position_ids": lambda batch: np.tile(np.arange(len(batch[0])), (len(batch), 1)),
+    "beam_idx": lambda batch: np.arange(batch.shape[0], dtype=np.int32),
 }
-"""Values of a stateful language model's inputs for a sequence, with an empty cache."""
+"""Values of a stateful language model's inputs for a batch, with an empty cache."""
 
 
-def inputs_of(model: Model, tokens: Tokens) -> dict[str, Array]:
-    """Return a model's inputs for a sequence.
+def batched(model: Model, sequences: Sequence[Tokens]) -> list[Tokens]:
+    """Return batches of sequences of one length, which read and convert each weight once.
+
+    A model whose inputs have a fixed batch gets each sequence alone.
+    """
+    fixed = any(shape_of(port.value)[:1] == (1,) for port in model.inputs)
+    batches: list[Tokens] = []
+    for length, group in itertools.groupby(sorted(sequences, key=len), len):
+        stack, most = np.stack([*group]), 1 if fixed else max(1, _MOST_TOKENS // length)
+        batches += [stack[first : first + most] for first in range(0, len(stack), most)]
+    return batches
+
+
+def inputs_of(model: Model, batch: Tokens) -> dict[str, Array]:
+    """Return a model's inputs for a batch of sequences.
 
     Raises:
         CompilerUsageError: the model has inputs that a language model over tokens does not have.
@@ -43,7 +60,7 @@ def inputs_of(model: Model, tokens: Tokens) -> dict[str, Array]:
             f"the model cannot be run over tokens: it has inputs {', '.join(unknown)}; "
             f"supported are {', '.join(_INPUTS)}"
         )
-    return {name: _INPUTS[name](tokens) for name in names}
+    return {name: _INPUTS[name](batch) for name in names}
 
 
 def vocabulary_of(model: Model) -> int:

@@ -7,7 +7,8 @@ NPUW on the CPU runs models with it, constant folding uses it, and tests compare
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from xdsl.dialects.func import ReturnOp
@@ -29,6 +30,13 @@ from compiler_layer.reference.meaning import MEANINGS, Array, Meaning, means
 _BY_THEMSELVES = Convert | Dequantize
 """Ops that handle raw floats themselves."""
 
+Observer = Callable[[SSAValue, Array], object]
+"""Receiver of each value that an op computes, in the order of the ops."""
+
+
+def _ignore(value: SSAValue, array: Array) -> None:
+    del value, array
+
 
 class Interpreter:
     """Interpreter of one model, with its variables' values.
@@ -47,11 +55,12 @@ class Interpreter:
         """Reset all variables to their initial values."""
         self.variables.clear()
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run one inference.
+    def run(self, inputs: Mapping[str, Array], observe: Observer = _ignore) -> dict[str, Array]:
+        """Run one inference; an intermediate value is dropped after its last use.
 
         Args:
             inputs: an array for each parameter of the model, by name.
+            observe: called with each value that an op computes.
 
         Returns:
             The results by name.
@@ -65,8 +74,22 @@ class Interpreter:
         assigned: dict[str, Array] = {}
         for op in self._model.body.ops:
             self._execute(op, values, assigned)
+            for result in op.results:
+                observe(result, values[result])
+            for value in self._last_uses.get(op, ()):
+                del values[value]
         self.variables.update(assigned)
         return {port.name: values[port.value] for port in self._model.outputs}
+
+    @cached_property
+    def _last_uses(self) -> dict[Operation, Sequence[SSAValue]]:
+        """Values that each op is the last to read."""
+        seen: set[SSAValue] = {*self._model.terminator.operands}
+        last: dict[Operation, Sequence[SSAValue]] = {}
+        for op in reversed([*self._model.body.ops]):
+            last[op] = [*{*op.operands} - seen]
+            seen.update(op.operands)
+        return last
 
     def _execute(
         self, op: Operation, values: dict[SSAValue, Array], assigned: dict[str, Array]

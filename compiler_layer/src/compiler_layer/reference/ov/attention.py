@@ -21,7 +21,15 @@ def matmul(op: MatMul, a: Array, b: Array) -> Array:
         left = left.swapaxes(-1, -2)
     if int_value(op.transpose_b) and right.ndim > 1:
         right = right.swapaxes(-1, -2)
-    return np.asarray(np.matmul(left, right)).astype(NUMPY[element_of(op.output)], copy=False)
+    return _product(left, right).astype(NUMPY[element_of(op.output)], copy=False)
+
+
+def _product(left: Array, right: Array) -> Array:
+    """Multiply matrices; stacked rows times one matrix are one call of BLAS."""
+    if left.ndim < 3 or right.ndim != 2:
+        return np.asarray(np.matmul(left, right))
+    rows = np.matmul(left.reshape(-1, left.shape[-1]), right)
+    return rows.reshape(*left.shape[:-1], right.shape[-1])
 
 
 @means(ov.ScaledDotProductAttention)

@@ -129,8 +129,8 @@ def quantize_statically(
         raise CompilerUsageError(
             "no activations to quantise: the model has no matmuls with float weights [N, K]"
         )
-    count = sum(each.size for each in tokens)
-    with counted("calibrating", count * (1 + wants_report), "tokens") as advance:
+    count = len(found) * len(tokens) * (1 + wants_report)
+    with counted("calibrating", count, "activations") as advance:
         ranges = calibrate(model, found, tokens, advance)
         known = (model, found, ranges, tokens)
         reports = measure_activations(*known, advance) if wants_report else []
