@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -32,13 +33,15 @@ from compiler_layer.quantize import (
     store_floats,
 )
 from compiler_layer.quantize.linear import quantize
-from compiler_layer.quantize.schemes import Scheme
+from compiler_layer.quantize.report import Errors, format_kinds
+from compiler_layer.quantize.schemes import Scheme, scheme_of
 from compiler_layer.quantize.tensors import store
 from compiler_layer.quantize.weights import Weight
 from compiler_layer.reference.interpreter import Interpreter
 from driver_layer.abi.dtypes import f32_to_bf16
 
 INT8, INT4 = Format("int8"), Format("int4", 64)
+GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 
 
 def ignore(done: int) -> None:
@@ -189,6 +192,35 @@ def test_a_width_that_is_not_a_multiple_of_the_group_keeps_8_bits_and_is_reporte
     schemes = {report.name: report.scheme for report in reports}
     assert (schemes["first"].element, schemes["first"].group_size) == ("u8", None)
     assert schemes["first"].note == "8 bits: 20 is not a multiple of 16"
+
+
+def test_the_default_group_is_the_largest_that_divides_the_width_as_nncf_adjusts_it() -> None:
+    expected = json.loads((GOLDENS / "group_sizes.json").read_text())
+    found = {width: scheme_of(weight(24, int(width)), Format("int4")) for width in expected}
+    assert {
+        width: [scheme.element, scheme.group_size or int(width)] for width, scheme in found.items()
+    } == expected
+    assert found["100"].note == "8 bits: 100 is not a multiple of 32"
+
+
+def weight(*shape: int) -> Weight:
+    constant = Constant.of_file(FileView("unread", 0, 0, "f32"), "f32", shape)
+    return Weight(constant, 1, "linear", [constant.output])
+
+
+def test_the_storage_of_each_kind_of_weight_is_one_row() -> None:
+    names = [f"model.layers.{layer}.mlp.{kind}.weight" for layer in (0, 1) for kind in "ab"]
+    schemes = [Scheme("u4", 64), Scheme("u8", note="8 bits: 7 is odd")] * 2
+    reports = [
+        LayerReport.of(name, (2, 7), scheme, Errors())
+        for name, scheme in zip([*names, "Transpose_17"], [*schemes, Scheme("i4")], strict=True)
+    ]
+    assert format_kinds(reports).splitlines() == [
+        "weights      stored as   count",
+        "a            u4 g64          2",
+        "b            u8 channel      2  8 bits: 7 is odd",
+        "Transpose_*  i4 channel      1",
+    ]
 
 
 def test_embedding_and_head_keep_8_bits(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -136,11 +136,28 @@ def two_turns(xml: Path) -> np.ndarray:
     return np.array(request.get_tensor("logits").data)
 
 
-def test_export_names_weights_that_fall_back(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
-    options = ["--weight-format", "int4", "--group-size", "60"]
-    code, _, said = npuc("export", demo, tmp_path / "out", *options)
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ((), ["q_proj u4 g128 4", "down_proj u4 g64 4"]),
+        (("--sym", "--group-size", "64"), ["q_proj i4 g64 4", "down_proj i4 g64 4"]),
+        (
+            ("--group-size", "128"),
+            ["q_proj u4 g128 4", "down_proj u8 channel 4 8 bits: 704 is not a multiple of 128"],
+        ),
+    ],
+)
+def test_export_prints_the_storage_of_each_kind_of_weight(
+    npuc: Npuc, demo: Path, tmp_path: Path, options: Sequence[str], rows: Sequence[str]
+) -> None:
+    code, _, said = npuc("export", demo, tmp_path / "out", "--weight-format", "int4", *options)
     assert code == 0
-    assert "256 is not a multiple of 60" in said
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    assert lines[:2] == [
+        "weights stored as count",
+        "embed_tokens u8 channel 1 the embedding keeps 8 bits",
+    ]
+    assert {*rows} <= {*lines}
 
 
 def test_export_does_not_touch_a_folder_with_files(npuc: Npuc, demo: Path, tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ from npuw_layer.plan import EXPECTED_ERROR, Prediction, plan_model
 from npuw_layer.storage.container import STAGE, read_container
 from npuw_layer.storage.manifest import EntryManifest
 
-MEMORY_ERROR = 0.05
-"""Relative error of all memory; weights and caches are exact."""
+MEMORY_ERROR = 0.055
+"""Relative error of all memory; weights and caches are exact, so it grows as weights shrink."""
 
 LLAMA = {
     "model_type": "llama",
@@ -397,15 +397,15 @@ def test_an_unknown_family_is_rejected_with_the_known_ones(tmp_path: Path) -> No
 
 
 def test_weights_stored_in_another_format_than_requested_have_a_note(tmp_path: Path) -> None:
-    """576 channels are not divisible into groups of 128: they keep 8 bits, as in the exporter."""
+    """576 channels are not divisible into groups of 128: they keep 8 bits."""
     odd = LLAMA_1B | {"hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3}
     folder = write_config(tmp_path, odd)
     options = parse_options({"NPUW_LLM_MAX_PROMPT_LEN": 64})
-    (note,) = plan_model(folder, options, Format("int4")).notes
+    (note,) = plan_model(folder, options, Format("int4", 128)).notes
     assert (
         "8 bits: 576 is not a multiple of 128; another --group-size may divide their width" in note
     )
-    assert plan_model(folder, options, Format("int4", 64)).notes == ()
+    assert plan_model(folder, options, Format("int4")).notes == ()
     assert plan_model(folder, options, None).notes == ()
 
 

@@ -15,7 +15,12 @@ from compiler_layer.quantize.activations import (
     quantize_activations,
 )
 from compiler_layer.quantize.floats import store_floats
-from compiler_layer.quantize.report import LayerReport, format_activations, format_table
+from compiler_layer.quantize.report import (
+    LayerReport,
+    format_activations,
+    format_kinds,
+    format_table,
+)
 from compiler_layer.quantize.rewrite import measure_weights, parameters, quantize_weights
 from compiler_layer.quantize.schemes import Format
 from compiler_layer.quantize.sequences import built_in_sequences, read_sequences
@@ -34,6 +39,7 @@ __all__ = [
     "find_activations",
     "find_weights",
     "format_activations",
+    "format_kinds",
     "format_table",
     "measure_activations",
     "measure_weights",

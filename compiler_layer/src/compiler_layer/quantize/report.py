@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,16 +97,35 @@ def format_activations(reports: Sequence[LayerReport]) -> str:
     return _table("activation of", reports, f"{len(reports)} activations")
 
 
-def _table(what: str, reports: Sequence[LayerReport], summary: str) -> str:
-    rows = [(what, *_HEAD), *map(_row, reports)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
+def format_kinds(reports: Sequence[LayerReport]) -> str:
+    """Return the storage of weights as lines of text, one for each kind, e.g. ``q_proj``."""
+    counts = Counter((_kind(report.name), report.scheme) for report in reports)
+    rows = [
+        (kind, str(scheme), str(count), scheme.note) for (kind, scheme), count in counts.items()
+    ]
+    return "\n".join(_aligned([("weights", "stored as", "count", ""), *rows], right=(2,)))
+
+
+def _kind(name: str) -> str:
+    """Return a weight's name without its layer's: the last word, with numbers masked."""
+    words = name.removesuffix(".weight").split(".")
+    return re.sub(r"(?<=_)\d+", "*", words[-1])
+
+
+def _aligned(rows: Sequence[tuple[str, ...]], right: Collection[int]) -> list[str]:
+    """Return rows as lines with aligned columns; ``right`` numbers those aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
         "  ".join(
-            text.ljust(width) if column in (0, 1, 2, 7) else text.rjust(width)
+            text.rjust(width) if column in right else text.ljust(width)
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
+
+
+def _table(what: str, reports: Sequence[LayerReport], summary: str) -> str:
+    lines = _aligned([(what, *_HEAD), *map(_row, reports)], right=range(3, 7))
     worst = max(reports, key=lambda report: report.relative_error, default=None)
     if worst is not None:
         lines.append(f"{summary}; worst: {worst.name}, {worst.snr_db:.1f} dB")

@@ -1,7 +1,9 @@
 """Schemes: the storage of each weight of a quantized model.
 
 Source: the output of optimum-intel's exporter: ``--weight-format int8`` is 8 bits per channel,
-``int4`` 4 bits per group, and 8 bits per channel for embeddings and the LM head.
+``int4`` 4 bits per group, and 8 bits per channel for embeddings and the LM head. The default group
+size is NNCF's with GroupSizeFallbackMode.ADJUST; its ERROR, the exporter's default, rejects models
+such as SmolLM2, of which 128 does not divide all widths.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from compiler_layer.quantize.weights import Weight
 
 _BITS_OF_FORMAT = {"int8": 8, "int4": 4}
 
+GROUP_SIZES = (128, 64, 32)
+"""Default sizes of an int4 quantization group; the first that divides a weight's width is used."""
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -22,7 +27,8 @@ class Format:
 
     Args:
         name: int8 or int4.
-        group_size: the size of an int4 quantization group; -1: one group per channel.
+        group_size: the size of an int4 quantization group; -1: one group per channel; None: for
+            each weight, the first of ``GROUP_SIZES`` that divides its width.
         symmetric: True for signed numbers without a zero point.
 
     Raises:
@@ -30,14 +36,14 @@ class Format:
     """
 
     name: str
-    group_size: int = 128
+    group_size: int | None = None
     symmetric: bool = False
 
     def __post_init__(self) -> None:
         if self.name not in _BITS_OF_FORMAT:
             known = ", ".join(_BITS_OF_FORMAT)
             raise CompilerUsageError(f"no weight format {self.name!r}; choose one of {known}")
-        if self.group_size != -1 and self.group_size < 1:
+        if self.group_size is not None and self.group_size != -1 and self.group_size < 1:
             raise CompilerUsageError(
                 f"a group size of {self.group_size} is not possible; set a number of weights, "
                 "or -1 for one group per channel"
@@ -86,7 +92,8 @@ def scheme_of(weight: Weight, wanted: Format) -> Scheme:
     width = shape_of(weight.constant.output)[weight.summed]
     if wanted.group_size == -1:
         return Scheme(element)
-    if width % wanted.group_size:
-        note = f"8 bits: {width} is not a multiple of {wanted.group_size}"
-        return Scheme(_EIGHT_BITS, note=note)
-    return Scheme(element, wanted.group_size)
+    sizes = GROUP_SIZES if wanted.group_size is None else (wanted.group_size,)
+    for size in sizes:
+        if width % size == 0:
+            return Scheme(element, size)
+    return Scheme(_EIGHT_BITS, note=f"8 bits: {width} is not a multiple of {sizes[-1]}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import click
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
-from compiler_layer.quantize import store_floats
+from compiler_layer.quantize import format_kinds, store_floats
 from compiler_layer.tools.npuc.models import IR_NAME, model_argument, read_model
 from compiler_layer.tools.npuc.options import (
     Quantisation,
@@ -35,7 +34,7 @@ _EXAMPLES = """\
 
 OUT_DIR must be new or empty. It receives the IR and the model's other files: configs, tokenizer,
 chat template. With int4, these weights keep 8 bits: embeddings, LM head, and weights whose width
-is not a multiple of the group size.
+is not a multiple of the group size. The table names the storage of each kind of weight.
 """
 
 _FLOATS = {"fp16": {"f32": "f16", "bf16": "f16"}, "fp32": {"f16": "f32", "bf16": "f32"}}
@@ -76,7 +75,7 @@ def export_command(model: Path, output: Path, **quantisation: Any) -> None:
     _check_new(output)
     read = read_model(model)
     with scratch_folder(output) as scratch:
-        notes = _convert(read, wanted, scratch)
+        table = _convert(read, wanted, scratch)
         folder = scratch / output.name
         with writing(output):
             folder.mkdir()
@@ -86,8 +85,8 @@ def export_command(model: Path, output: Path, **quantisation: Any) -> None:
         with writing(output):
             _copy_beside(model, folder)
             folder.rename(output)
-    for note in notes:
-        print(f"npuc: note: {note}", file=sys.stderr)
+    if table:
+        print(table, file=sys.stderr)
     size = sum(path.stat().st_size for path in output.glob("openvino_model.*"))
     seconds = time.perf_counter() - began
     print(f"{output}: {wanted.weight_format}, {size:,} bytes in {seconds:.2f} s", file=sys.stderr)
@@ -114,18 +113,16 @@ def _check_new(output: Path) -> None:
             raise CompilerUsageError(f"{output}: exists, and is not a folder; name a new one")
 
 
-def _convert(model: Model, wanted: Quantisation, scratch: Path) -> list[str]:
-    """Convert the weights to the format; return notes about weights in another format."""
+def _convert(model: Model, wanted: Quantisation, scratch: Path) -> str:
+    """Convert the weights to the format; return a text about their storage."""
     floats = _FLOATS.get(wanted.weight_format)
     if floats is not None:
         kept = store_floats(model, floats)
         beyond = f"{len(kept)} weights exceed f16's range and are not converted: {', '.join(kept)}"
-        return [beyond] if kept else []
+        return f"npuc: note: {beyond}" if kept else ""
     if wanted.quant_mode is not None:
         quantize_statically(model, wanted.dataset, wants_report=False)
-    reports = quantize_into(model, wanted.format, scratch)
-    counts = Counter(report.scheme.note for report in reports if report.scheme.note)
-    return [f"{note} (weights: {count})" for note, count in counts.items()]
+    return format_kinds(quantize_into(model, wanted.format, scratch))
 
 
 def _copy_beside(model: Path, folder: Path) -> None:

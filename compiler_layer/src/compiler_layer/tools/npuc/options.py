@@ -21,11 +21,10 @@ from compiler_layer.quantize import (
     quantize_activations,
     read_sequences,
 )
+from compiler_layer.quantize.schemes import GROUP_SIZES
 from compiler_layer.quantize.sequences import BUILT_IN_COUNT, BUILT_IN_LENGTH
 from driver_layer.support.command import PATH
 from driver_layer.support.progress import counted
-
-_GROUP_SIZE = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Quantisation:
 
     Attributes:
         weight_format: name of the format; ``npuc export`` also has float formats.
-        group_size: number of int4 weights that share a scale.
+        group_size: number of int4 weights that share a scale; None: see ``Format``.
         sym: signed numbers without a zero point.
         quant_mode: int8 quantises activations, too; None does not.
         dataset: token sequences for calibrating the ranges of activations.
@@ -55,8 +54,7 @@ class Quantisation:
         """
         if self.group_size is not None and self.weight_format != "int4":
             raise CompilerUsageError("--group-size needs --weight-format int4")
-        size = _GROUP_SIZE if self.group_size is None else self.group_size
-        return Format(self.weight_format, size, self.sym)
+        return Format(self.weight_format, self.group_size, self.sym)
 
     def check_activations(self) -> None:
         """Check that the options of activations are consistent.
@@ -78,7 +76,9 @@ def quantisation_options(*formats: str) -> Callable[[Callable[..., Any]], Callab
             "--group-size",
             type=int,
             metavar="N",
-            help=f"int4: number of weights that share a scale ({_GROUP_SIZE}); -1: per channel",
+            help="int4: number of weights that share a scale; -1: per channel; default: the largest"
+            f" of {', '.join(map(str, GROUP_SIZES))} that divides a weight's width. Weights whose "
+            "width no size divides keep 8 bits",
         ),
         click.option("--sym", is_flag=True, help="signed weights without a zero point: i4 or i8"),
         click.option(

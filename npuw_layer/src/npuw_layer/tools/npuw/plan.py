@@ -29,8 +29,8 @@ _EXAMPLES = """\
 
 MODEL is a Hugging Face folder, or its config.json. No other file is read or downloaded: the weights
 need not exist, nor fit this machine. `npuw options` lists the options for -c. int4 is the format of
-`npuc export --weight-format int4` and of OpenVINO's exporter: 4 bits in groups of 128 with zero
-points, and 8 bits for the embedding and the LM head.
+`npuc export --weight-format int4` and of OpenVINO's exporter: 4 bits in groups with zero points,
+and 8 bits for the embedding and the LM head.
 
 TTFT is the time to the first token after a prompt of --prompt tokens; tokens/s is the rate of a
 conversation that runs in a variant. Times are the simulated device's, without the host's.
@@ -44,9 +44,9 @@ conversation that runs in a variant. Times are the simulated device's, without t
 @click.option(
     "--group-size",
     type=int,
-    default=128,
     metavar="N",
-    help="group size of int4; -1: one group per channel; default 128",
+    help="group size of int4; -1: one group per channel; default: the largest of 128, 64, 32 that "
+    "divides a weight's width",
 )
 @click.option("--sym", is_flag=True, help="symmetric weights, without zero points")
 @click.option("--prompt", type=int, metavar="N", help="longest prompt, in tokens; default 1024")
@@ -59,7 +59,7 @@ def plan_command(
     model: Path,
     platform: str | None,
     weights: str,
-    group_size: int,
+    group_size: int | None,
     sym: bool,
     prompt: int | None,
     response: int | None,
@@ -79,7 +79,9 @@ def plan_command(
         _plan(model, options, (weights, group_size, sym), as_json)
 
 
-def _plan(model: Path, options: Options, weights: tuple[str, int, bool], json_wanted: bool) -> None:
+def _plan(
+    model: Path, options: Options, weights: tuple[str, int | None, bool], json_wanted: bool
+) -> None:
     # Imported here: --help loads no compiler.
     from compiler_layer.errors import CompilerUsageError
     from compiler_layer.quantize.schemes import Format
