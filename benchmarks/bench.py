@@ -10,7 +10,7 @@ are computed within a round, as the machine's speed changes from minute to minut
 not installed, or lack a model, are left out and named in the report.
 
 A peer's name is KIND-PRECISION, optionally followed by its configuration, which makes it a separate
-row: ours-int8:INFERENCE_PRECISION_HINT=bf16,DYNAMIC_QUANTIZATION_GROUP_SIZE=128
+row: ours-int8:INFERENCE_PRECISION_HINT=bf16,DYNAMIC_QUANTIZATION_GROUP_SIZE=-1
 """
 
 from __future__ import annotations

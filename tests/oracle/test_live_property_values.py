@@ -1,17 +1,24 @@
-"""Texts of property values, read by the real OpenVINO, live."""
+"""Property values, read by the real OpenVINO, live."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openvino as ov
 import openvino.properties as props
 import openvino.properties.hint as hints
 import pytest
 
 from genai_layer.properties import plain
+from npuw_layer.options import parse_options
 
 pytestmark = pytest.mark.oracle
+
+EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
+GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 
 
 @pytest.mark.parametrize(
@@ -32,3 +39,32 @@ def test_openvino_reads_the_text_of_a_value_as_its_object(name: str, value: Any)
     assert core.get_property("CPU", name) == value
     with pytest.raises(RuntimeError):
         core.set_property("CPU", {name: "wrong"})
+
+
+@pytest.mark.parametrize("value", [0, "0", -1, "-1", str((1 << 64) - 1)])
+def test_openvino_reads_the_same_group_size(value: object) -> None:
+    core = ov.Core()
+    core.get_property("CPU", "FULL_DEVICE_NAME")
+    core.set_property("CPU", {GROUP_SIZE: value})
+    ours = parse_options({GROUP_SIZE: value}).dynamic_quantization_group_size
+    assert core.get_property("CPU", GROUP_SIZE) == ours
+
+
+def test_openvino_cuts_tokens_into_groups_of_32_and_stays_exact_without_groups(
+    restored: Callable[[Path, str], Path],
+) -> None:
+    """On x86; on Arm, OpenVINO's CPU plugin computes one group per token."""
+    model = ov.Core().read_model(restored(EXPORTED, "llama_int8"))
+    prompt = np.load(EXPORTED / "llama_int8.npz")["prompt_100"]
+    ports = {
+        "input_ids": prompt,
+        "attention_mask": np.ones_like(prompt),
+        "position_ids": np.arange(prompt.shape[1])[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    exact, grouped, whole = (
+        ov.Core().compile_model(model, "CPU", {GROUP_SIZE: size})(ports)["logits"]
+        for size in ("0", "32", "-1")
+    )
+    np.testing.assert_array_equal(whole, exact)
+    assert np.abs(grouped - exact).max() > 1e-4 * np.abs(exact).max()

@@ -19,6 +19,7 @@ from compiler_layer.errors import NotPeriodic
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.partition.repeated.attributes import kept_repetitions
 from compiler_layer.pipeline import Options
+from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.value_caches import value_caches
 
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
@@ -198,9 +199,31 @@ def test_integer_activations_lose_little_accuracy(
     path = restore(EXPORTED, name, tmp_path_factory.mktemp(name))
     expected = np.load(EXPORTED / f"{name}.npz")
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "INFERENCE_PRECISION_HINT": "f32"}
-    talk = converse(path, DYNAMIC_QUANTIZATION_GROUP_SIZE=1 << 20, **options)
+    talk = converse(path, DYNAMIC_QUANTIZATION_GROUP_SIZE=-1, **options)
     logits = talk.tell(expected["prompt_100"])
     reference = expected["logits_100"]
+    error = np.abs(logits - reference).max() / np.abs(reference).max()
+    assert 1e-4 < error < 0.1, f"{error:.1e}"
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", ["llama_int4", "llama_fp16"])
+def test_integer_activations_are_refused_for_a_model_without_8_bits(
+    source: Callable[[str], Source], converse: Any, name: str
+) -> None:
+    path, _ = source(name)
+    with pytest.raises(ModelError, match="need weights of 8 bits"):
+        converse(path, DYNAMIC_QUANTIZATION_GROUP_SIZE=-1, NPUW_LLM_MAX_PROMPT_LEN=64)
+
+
+def test_the_head_alone_of_an_int4_model_has_integer_activations(
+    source: Callable[[str], Source], converse: Any
+) -> None:
+    path, expected = source("llama_int4")
+    options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "INFERENCE_PRECISION_HINT": "f32"}
+    head = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": -1}
+    talk = converse(path, NPUW_LLM_SHARED_HEAD_CONFIG=head, **options)
+    logits, reference = talk.tell(expected["prompt_7"]), expected["logits_7"]
     error = np.abs(logits - reference).max() / np.abs(reference).max()
     assert 1e-4 < error < 0.1, f"{error:.1e}"
 

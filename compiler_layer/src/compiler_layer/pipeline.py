@@ -66,8 +66,8 @@ class Options:
     """Inputs of a compilation besides the model.
 
     The corresponding OpenVINO options are INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
-    DYNAMIC_QUANTIZATION_GROUP_SIZE (any value but 0), ENABLE_WEIGHTLESS, NPUW_FOLD, PERF_COUNT and
-    NPU_ENABLE_STRIDES_FOR.
+    DYNAMIC_QUANTIZATION_GROUP_SIZE (UINT64_MAX for integer activations), ENABLE_WEIGHTLESS,
+    NPUW_FOLD, PERF_COUNT and NPU_ENABLE_STRIDES_FOR.
     """
 
     precision: str = "f16"
@@ -77,7 +77,8 @@ class Options:
     tiles: int = 0
     """NCE tiles to use; 0: the compiler chooses."""
     integer_activations: bool = False
-    """True to compute matmuls with 8-bit weights in integers, with one scale per token."""
+    """True to compute matmuls with weights in integers, with one scale per token; the weights must
+    have 8 bits."""
     weightless: bool = False
     """True to make weights inputs, which all blobs share, instead of storing them in the blob."""
     name_weight: WeightName = place_in_file

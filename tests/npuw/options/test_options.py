@@ -11,6 +11,7 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, GROUPS, NAMES, describe, parse_options
+from npuw_layer.options.base import PER_TOKEN
 from npuw_layer.options.contradictions import WAITING, idle
 from npuw_layer.options.mechanisms import WITHOUT_EFFECT
 
@@ -306,11 +307,19 @@ def test_a_wrong_value_is_rejected_with_the_allowed_values(config: Any, says: st
     ("name", "value"),
     [
         ("NPUW_LLM_PREFILL_MOE_HINT", "DEVICE_ROUTED"),
+        *(("DYNAMIC_QUANTIZATION_GROUP_SIZE", size) for size in (1, 32, "128", 1 << 20, 1 << 64)),
     ],
 )
 def test_unsupported_values_are_rejected(name: str, value: object) -> None:
     with pytest.raises(OptionError, match=f"{name} = .*not supported here: {value}, because "):
         parse_options({name: value})
+
+
+@pytest.mark.parametrize("value", [-1, "-1", PER_TOKEN, str(PER_TOKEN)])
+def test_one_group_per_token_is_read_back_as_its_number(value: object) -> None:
+    options = parse_options({"DYNAMIC_QUANTIZATION_GROUP_SIZE": value})
+    assert options.dynamic_quantization_group_size == PER_TOKEN
+    assert options.compiler_config()["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == str(PER_TOKEN)
 
 
 @pytest.mark.parametrize("hint", ["HFA", "DYNAMIC"])
@@ -371,6 +380,7 @@ class TestStages:
         [
             ({"NPU_TILE": 2}, "unknown option 'NPU_TILE'; did you mean NPU_TILES?"),
             ({"NPU_TILES": -2}, "NPU_TILES = -2: must be an integer from -1"),
+            ({"DYNAMIC_QUANTIZATION_GROUP_SIZE": 32}, "not supported here: 32, because groups"),
             ({"NPU_PLATFORM": "3720"}, "NPU_PLATFORM cannot differ between stages"),
             ({"NPUW_LLM_PREFILL_CONFIG": {}}, "a map cannot contain maps"),
             ({"NPUW_LLM_MAX_PROMPT_LEN": 64}, "it determines the set of stages"),

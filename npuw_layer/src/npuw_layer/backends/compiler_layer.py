@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from compiler_layer.errors import CompilerError, NotPeriodic
 from driver_layer.support.versions import package_version
 from npuw_layer.errors import ModelError, NotFolded
-from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
+from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS, PER_TOKEN
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -82,7 +82,7 @@ class StaticCompiler:
             precision=config["INFERENCE_PRECISION_HINT"],
             platform=config["NPU_PLATFORM"],
             tiles=max(0, int(config["NPU_TILES"])),
-            integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE", "0") != "0",
+            integer_activations=config.get("DYNAMIC_QUANTIZATION_GROUP_SIZE") == str(PER_TOKEN),
             weightless=config.get("ENABLE_WEIGHTLESS") == "YES",
             fold=config.get("NPUW_FOLD") != "NO",
             device_routed=config.get(EXPERTS) == DEVICE_ROUTED,

@@ -43,6 +43,9 @@ EXPERTS = "NPUW_MOE_HINT"
 DEVICE_ROUTED = "DEVICE_ROUTED"
 """Value of EXPERTS: the program itself reads only the weights of the chosen experts."""
 
+PER_TOKEN = (1 << 64) - 1
+"""Value of DYNAMIC_QUANTIZATION_GROUP_SIZE for one group per token: OpenVINO's UINT64_MAX."""
+
 _FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from npuw_layer.options.base import OURS, OptionGroup
+from npuw_layer.options.base import OURS, PER_TOKEN, Only, OptionGroup
 
 
 class WeightOptions(OptionGroup):
@@ -20,12 +20,18 @@ class WeightOptions(OptionGroup):
     precision: Literal["f16", "bf16", "f32"] = Field("f16", alias="INFERENCE_PRECISION_HINT")
     """The element type of activations, and of caches unless KV_CACHE_PRECISION sets another; f32 is
     for exact comparison."""
-    dynamic_quantization_group_size: int = Field(
-        0, alias="DYNAMIC_QUANTIZATION_GROUP_SIZE", ge=0, le=(1 << 64) - 1
-    )
-    """0 keeps activations floats. Any other number quantises them to 8 bits, with one scale per
-    token, where weights have 8 bits and one scale per column (W8A8); tokens are not cut into
-    groups. The graph interpreter (NPUW_DEVICES=CPU) stays exact."""
+    dynamic_quantization_group_size: Annotated[
+        int,
+        Only(
+            (0, PER_TOKEN),
+            "groups of a token's channels have no scales of their own; set 0 for float "
+            "activations, or -1 for one scale per token",
+        ),
+    ] = Field(0, alias="DYNAMIC_QUANTIZATION_GROUP_SIZE")
+    """0 keeps activations floats. UINT64_MAX, or -1, quantises those of all matmuls with compressed
+    weights to 8 bits, with one scale per token; a model is rejected if such weights have fewer bits
+    or several scales per column, or if all weights are floats. NPUW_DEVICES=CPU, the graph
+    interpreter, stays exact, and so does OpenVINO's CPU plugin (OPENVINO_CPU) on x86."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
     """YES: blobs are without weights, regardless of CACHE_MODE; if unset, CACHE_MODE decides.
     For one stage: its blobs."""
@@ -58,6 +64,12 @@ class WeightOptions(OptionGroup):
         1, alias="NPUW_WEIGHTS_RESERVED", ge=1, le=64, json_schema_extra=OURS
     )
     """Layers whose weights are copied ahead."""
+
+    @field_validator("dynamic_quantization_group_size", mode="before")
+    @classmethod
+    def _read_group_size(cls, value: object) -> object:
+        """Convert -1 as OpenVINO does, to the largest number of 64 bits."""
+        return PER_TOKEN if str(value) == "-1" else value
 
     @field_validator("weights_budget", mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuw_layer.backends.arena import padded
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX
 from npuw_layer.options import Options
+from npuw_layer.options.base import PER_TOKEN
 
 if TYPE_CHECKING:
     from compiler_layer.estimate import LayerSum
@@ -61,7 +62,7 @@ def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePredictio
         precision=own.precision,
         platform=own.platform,
         tiles=max(0, own.tiles),
-        integer_activations=own.dynamic_quantization_group_size != 0,
+        integer_activations=own.dynamic_quantization_group_size == PER_TOKEN,
     )
     found = estimate(graph, settings, len(sample.counts), sample.layer_of)
     own_ports = (

@@ -43,7 +43,7 @@ MATTERING: dict[str, object] = {
     "NPUW_LLM_SHARED_HEAD": "NO",
     "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 1},
     "++NPUW_LLM_PREFILL_CONFIG": {"NPUW_FOLD": "NO"},
-    "NPUW_LLM_GENERATE_CONFIG": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 1},
+    "NPUW_LLM_GENERATE_CONFIG": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": -1},
     "++NPUW_LLM_GENERATE_CONFIG": {"NPU_TILES": 1},
     "NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1},
     "NPUW_LLM_PREFILL_MOE_HINT": "HOST_ROUTED",
@@ -55,7 +55,7 @@ MATTERING: dict[str, object] = {
     "NPUW_DEVICES": "CPU",
     "NPUW_ACC_CHECK": "YES",
     "INFERENCE_PRECISION_HINT": "f32",
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": 1,
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": -1,
     "KV_CACHE_PRECISION": "i8",
     "NPUW_LLM_OPTIMIZE_FP8": "YES",
     "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES",
@@ -358,8 +358,9 @@ def test_a_user_defined_platform_is_identified_by_its_content(tmp_path) -> None:
     assert one != other
 
 
-def test_all_group_sizes_are_one_choice() -> None:
-    sizes = ({"DYNAMIC_QUANTIZATION_GROUP_SIZE": size} for size in (32, 128))
+def test_all_spellings_of_one_group_per_token_are_one_choice() -> None:
+    spellings = (-1, "-1", (1 << 64) - 1)
+    sizes = ({"DYNAMIC_QUANTIZATION_GROUP_SIZE": size} for size in spellings)
     assert len({frozenset(names(**size)) for size in sizes}) == 1
 
 

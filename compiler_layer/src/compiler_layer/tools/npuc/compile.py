@@ -58,7 +58,7 @@ An NPU needs static shapes. Names may be patterns; variables are named by their 
 @click.option(
     "--integer-activations",
     is_flag=True,
-    help="8-bit activations with a scale per token, in matmuls with 8-bit weights (W8A8)",
+    help="8-bit activations with a scale per token; the weights must have 8 bits (W8A8)",
 )
 @click.option("--no-fold", is_flag=True, help="compile each layer separately, even equal ones")
 @click.option(

@@ -73,8 +73,6 @@ def compiler_choices(options: Options) -> dict[str, str]:
     # The device's version identifies the platform, whatever the platform file's name.
     del config["NPU_PLATFORM"]
     config["NPU_TILES"] = str(max(0, options.tiles))
-    quantized = options.dynamic_quantization_group_size != 0
-    config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "ANY" if quantized else "0"
     return config
 
 
