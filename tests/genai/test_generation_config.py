@@ -67,7 +67,7 @@ def test_defaults_are_those_of_openvino_genai() -> None:
         ({"max_new_tokens": "5"}, "max_new_tokens = '5'"),
         ({"max_new_tokens": 5.5}, "max_new_tokens = 5.5"),
         ({"max_new_tokens": -1}, "greater than or equal to 0"),
-        ({"do_sample": 1}, "do_sample = 1"),
+        ({"do_sample": "no"}, "do_sample = 'no': pass a bool"),
         ({"stop_strings": [3]}, "stop_strings"),
         ({"rng_seed": 1 << 64}, "rng_seed"),
     ],

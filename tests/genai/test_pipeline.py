@@ -308,12 +308,12 @@ class TestLoading:
             LLMPipeline(folder, "CPU", core=answering_core("hey"), CACHE_DIR=None)
 
     def test_the_runtimes_error_reaches_the_user(self, folder) -> None:
-        class Refuses:
+        class Refuses(MemoryCore):
             def compile_model(self, model, device_name, config, /):
                 raise RuntimeError("out of luck")
 
         with pytest.raises(RuntimeFailure, match="out of luck"):
-            LLMPipeline(folder, "CPU", core=Refuses())
+            LLMPipeline(folder, "CPU", core=Refuses(np.eye(2)))
 
     def test_nan_logits_are_rejected(self, folder) -> None:
         first, second = ids_of("he")

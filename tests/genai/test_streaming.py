@@ -147,7 +147,7 @@ def test_a_streamer_without_status_or_of_another_kind_is_an_error(folder, speaks
         speaks("hey").generate("?", streamer=StreamerBase())
     with pytest.raises(TypeError, match="must return"):
         speaks("hey").generate("?", streamer=Recorder(None))
-    with pytest.raises(ConfigError, match="is not a streamer"):
+    with pytest.raises(ConfigError, match="streamer = 3: pass"):
         speaks("hey").generate("?", streamer=3)
 
 

@@ -68,8 +68,8 @@ def test_lists_arrays_and_openvinos_tensors_make_a_tensor(given) -> None:
     ("given", "message"),
     [
         ([[1], [2, 3]], "different lengths"),
-        (5, "int: not a tensor"),
-        ("ab", "str: not a tensor"),
+        (5, "array = 5: pass a tensor"),
+        ("ab", "array = 'ab': pass a tensor"),
         (np.zeros(2, np.complex64), "complex64"),
         (["ab"], "element type"),
     ],

@@ -100,7 +100,7 @@ def test_wrong_calls_are_rejected(cpu: EmbeddingPipeline, vision: Any) -> None:
         cpu.embed("a", videos=[video[:1]])
     with pytest.raises(PromptError, match="no such image"):
         cpu.embed("<ov_genai_image_1>", images=[vision.picture(60, 90)])
-    with pytest.raises(PromptError, match="pass a text or a list"):
+    with pytest.raises(PromptError, match="pass a str or a list of str"):
         cpu.embed(["a", 5])  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="prompt"):
         cpu.embed("a", prompt="b")  # pyright: ignore[reportCallIssue]

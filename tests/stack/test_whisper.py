@@ -160,13 +160,13 @@ def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
         with pytest.raises(ConfigError, match=message):
             npu.generate(speech, **wrong)
     for given in (3, GenerationConfig()):
-        with pytest.raises(ConfigError, match=r"pass WhisperGenerationConfig\(…\)"):
+        with pytest.raises(ConfigError, match=r"pass a WhisperGenerationConfig"):
             npu.generate(speech, given)  # pyright: ignore[reportArgumentType] (users err)
     with pytest.raises(ConfigError, match="create it with word_timestamps=True"):
         npu.generate(speech, word_timestamps=True)
     with pytest.raises(PromptError, match="pass more than 200 samples of 16000 Hz"):
         npu.generate(speech[:200])
-    with pytest.raises(PromptError, match="a str, is no sequence of numbers"):
+    with pytest.raises(PromptError, match="raw_speech_input = .speech.wav.: pass an array"):
         npu.generate("speech.wav")  # pyright: ignore[reportArgumentType] (users err)
 
 
@@ -246,7 +246,7 @@ def test_asr_takes_parameters_as_whisper_does(folder: Path, tools: Any) -> None:
         pipeline.generate(tools.speech(1.0), ASRGenerationConfig(num_beams=2))
     whisper: Any = WhisperGenerationConfig(max_new_tokens=2)
     for take in (pipeline.set_generation_config, partial(pipeline.generate, tools.speech(1.0))):
-        with pytest.raises(ConfigError, match=r"pass ASRGenerationConfig\(…\)"):
+        with pytest.raises(ConfigError, match=r"pass an ASRGenerationConfig"):
             take(whisper)
 
 

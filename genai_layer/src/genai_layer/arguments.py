@@ -76,7 +76,7 @@ class ModelInMemory:
         return core.read_model(self.text, self.weights)
 
 
-_TO_CALLER = 6
+_TO_CALLER = 7
 """Stack level of the pipeline's caller for warnings of ``with_dictionary``."""
 
 
@@ -104,7 +104,8 @@ def read_arguments(
         named: more of them by name, and properties.
 
     Raises:
-        TypeError: an argument is missing, or a model in memory has no Tokenizer.
+        TypeError: an argument is missing.
+        ArgumentError: an argument is of another kind.
         PropertyError: there are two devices.
         ModelError: the folder has no tokenizer, or a broken one.
     """
@@ -144,13 +145,11 @@ def _of_folder(
 def _of_memory(
     model: str,
     weights: HasData,
-    tokenizer: object,
+    tokenizer: Tokenizer,
     device: str,
     generation_config: GenerationConfig | None = None,
     **properties: Any,
 ) -> Arguments[ModelFolder | ModelInMemory]:
     """Sort the arguments of a model in memory; raises as ``read_arguments``."""
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError("LLMPipeline: a model in memory needs a Tokenizer; pass it after weights")
     source = ModelInMemory(model, weights, generation_config or GenerationConfig())
     return Arguments(source, tokenizer, device, properties)

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from genai_layer.checked import checked
 from genai_layer.errors import ConfigError, ModelError
 from genai_layer.files import is_folder, read_object
 from genai_layer.generation_rules import Rule, contradictions, unsupported
 from genai_layer.sinks import Streamer
 from genai_layer.tokenizer import Tokenizer
-from genai_layer.whisper.generation_config import WhisperGenerationConfig, check_kind
+from genai_layer.whisper.generation_config import WhisperGenerationConfig
 from genai_layer.whisper.pipeline import RawSpeech, WhisperPipeline
 from genai_layer.whisper.results import (
     WhisperDecodedResults,
@@ -135,6 +136,7 @@ class ASRPipeline:
         RuntimeFailure: the runtime cannot compile the model.
     """
 
+    @checked
     def __init__(
         self, models_path: str | bytes | os.PathLike[str], device: str, **properties: Any
     ) -> None:
@@ -156,16 +158,17 @@ class ASRPipeline:
         """Return a copy of the default parameters."""
         return self._config.updated({})
 
+    @checked
     def set_generation_config(self, config: ASRGenerationConfig) -> None:
         """Set the default parameters; missing stop tokens and languages are the previous ones.
 
         Raises:
             ConfigError: the parameters contradict each other; the previous ones stay.
         """
-        check_kind(config, ASRGenerationConfig)
         self._whisper.set_generation_config(config.for_whisper())
         self._config = _for_asr(self._whisper)
 
+    @checked
     def generate(
         self,
         audio_inputs: RawSpeech,
@@ -175,7 +178,6 @@ class ASRPipeline:
     ) -> ASRDecodedResults:
         """Transcribe speech; see ``WhisperPipeline.generate``."""
         config = generation_config or self._config
-        check_kind(config, ASRGenerationConfig)
         config = config.updated(kwargs)
         found = self._whisper.generate(audio_inputs, config.for_whisper(), streamer)
         return ASRDecodedResults.of(found)

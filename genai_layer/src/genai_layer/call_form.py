@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any, TypeVar
 
+from genai_layer.checked import read_bound
+
 R = TypeVar("R")
 
 
@@ -22,9 +24,11 @@ def call_form(
 
     Raises:
         TypeError: an argument is missing, unknown or given twice.
+        ArgumentError: an argument is of another kind than annotated.
     """
     try:
         bound = signature(form).bind(*given, **named)
     except TypeError as error:
         raise TypeError(f"{owner}: {error}; see help({owner})") from None
+    read_bound(owner, form, bound)
     return form(*bound.args, **bound.kwargs)

@@ -9,6 +9,8 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from genai_layer.checked import checked
+
 Message = dict[str, Any]
 
 
@@ -19,6 +21,7 @@ class ChatHistory:
         messages: earlier messages, e.g. ``[{"role": "user", "content": "Hello"}]``.
     """
 
+    @checked
     def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
         self._messages: list[Message] = [dict(message) for message in messages]
         self._tools: list[Any] = []
@@ -30,6 +33,7 @@ class ChatHistory:
     def __bool__(self) -> bool:
         return bool(self._messages)
 
+    @checked
     def append(self, message: Mapping[str, Any]) -> None:
         """Add a message."""
         self._messages.append(dict(message))
@@ -50,6 +54,7 @@ class ChatHistory:
         """Return a copy of the messages."""
         return copy.deepcopy(self._messages)
 
+    @checked
     def set_messages(self, messages: Iterable[Mapping[str, Any]]) -> None:
         """Replace the messages."""
         self._messages = [dict(message) for message in messages]
@@ -58,6 +63,7 @@ class ChatHistory:
         """Return a copy of the tools."""
         return copy.deepcopy(self._tools)
 
+    @checked
     def set_tools(self, tools: Iterable[Any]) -> None:
         """Set the template's variable ``tools``."""
         self._tools = list(tools)
@@ -66,6 +72,7 @@ class ChatHistory:
         """Return a copy of the extra context."""
         return copy.deepcopy(self._extra_context)
 
+    @checked
     def set_extra_context(self, extra_context: Mapping[str, Any]) -> None:
         """Set further template variables, e.g. ``{"enable_thinking": False}``."""
         self._extra_context = dict(extra_context)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 REPLACEMENT = "\ufffd"
 """The decoders' character for bytes that are no complete character."""
 
 
+@runtime_checkable
 class Decodes(Protocol):
     """Decoder from ids to text, e.g. a Tokenizer."""
 

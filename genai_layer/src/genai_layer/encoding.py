@@ -12,13 +12,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from operator import index
-from typing import Any, cast
+from typing import Any, Literal, get_type_hints
 
 import numpy as np
 import tokenizers
 
+from genai_layer.checked import read_as, read_named
 from genai_layer.errors import ConfigError, PromptError
+from genai_layer.kinds import Unsigned
 from genai_layer.results import TokenizedInputs
 
 Text = str | tuple[str, str]
@@ -26,36 +27,20 @@ Text = str | tuple[str, str]
 
 _FIRST = ("prompts", "prompt", "prompts_1")
 _SECOND = "prompts_2"
+_OWNER = "Tokenizer.encode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodeOptions:
-    """Options of one call.
-
-    Raises:
-        ConfigError: a value is out of range, or of another type.
-    """
+    """Options of one call."""
 
     add_special_tokens: bool = True
     pad_to_max_length: bool = False
-    max_length: int | None = None
+    max_length: Unsigned | None = None
     """Length for ``pad_to_max_length`` and ``truncation``; None for the model's own."""
-    padding_side: str | None = None
-    """Padding side "left" or "right"; None for the model's own."""
+    padding_side: Literal["left", "right"] | None = None
+    """Padding side; None for the model's own."""
     truncation: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("add_special_tokens", "pad_to_max_length", "truncation"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name}={getattr(self, name)!r}: not a bool; pass True or False")
-        if self.padding_side not in (None, "left", "right"):
-            raise ConfigError(f'padding_side={self.padding_side!r}: pass "left" or "right"')
-        try:
-            wrong = self.max_length is not None and index(self.max_length) < 0
-        except TypeError:
-            wrong = True
-        if wrong:
-            raise ConfigError(f"max_length={self.max_length!r}: pass an int of 0 or more, or None")
 
 
 _OPTIONS = tuple(field.name for field in fields(EncodeOptions))
@@ -70,7 +55,8 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Text]
 
     Raises:
         ConfigError: a name is unknown, repeated or missing.
-        PromptError: texts are not strings, or not pairs; or one has a lone surrogate.
+        ArgumentError: texts are not strings, or not pairs; or an option is of another kind.
+        PromptError: a text has a lone surrogate.
     """
     values, options = list(args), dict(named)
     for name in options:
@@ -93,42 +79,27 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Text]
     for text in texts:
         for part in (text,) if isinstance(text, str) else text:
             check_characters(part)
-    return texts, EncodeOptions(**positional, **options)
+    hints = get_type_hints(EncodeOptions, include_extras=True)
+    return texts, EncodeOptions(**read_named(_OWNER, positional | options, hints))
 
 
 def _texts(prompts: object) -> list[Text]:
     """Return texts or pairs as a list."""
-    if isinstance(prompts, str):
-        return [prompts]
-    listed = _listed(prompts)
-    if all(isinstance(one, str) for one in listed):
-        return [*cast("list[str]", listed)]
-    pairs: list[Text] = []
-    for one in listed:
-        match one:
-            case [str(question), str(answer)]:
-                pairs.append((question, answer))
-            case _:
-                raise PromptError(f"{one!r}: not a pair of texts; pass [[text, text], …] or texts")
-    return pairs
+    read = read_as(f"{_OWNER}: prompts", prompts, str | list[str] | list[tuple[str, str]])
+    return [read] if isinstance(read, str) else read
 
 
 def _broadcast(first: object, second: object) -> list[Text]:
     """Return the pairs of two lists, of which one may have a single text for all of the other."""
-    one, two = ([*_listed(texts)] for texts in (first, second))
+    given = {"prompts_1": first, _SECOND: second}
+    one, two = read_named(_OWNER, given, dict.fromkeys(given, list[str])).values()
     if len(one) != len(two) and 1 not in (len(one), len(two)):
         raise PromptError(
             f"prompts_1 has {len(one)} texts, prompts_2 has {len(two)}; pass as many, or one text"
         )
     count = max(len(one), len(two)) if one and two else 0
     one, two = (texts * count if len(texts) == 1 else texts for texts in (one, two))
-    return _texts([[*pair] for pair in zip(one, two, strict=True)])
-
-
-def _listed(prompts: object) -> Sequence[object]:
-    if not isinstance(prompts, list | tuple):
-        raise PromptError(f"{type(prompts).__name__}: not a text; pass a str or a list of str")
-    return cast("Sequence[object]", prompts)
+    return [*zip(one, two, strict=True)]
 
 
 def check_characters(text: str) -> None:

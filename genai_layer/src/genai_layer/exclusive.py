@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any, Concatenate, Never, ParamSpec, SupportsIndex, TypeVar
 
 from genai_layer.chat_history import ChatHistory
+from genai_layer.checked import checked
 from genai_layer.errors import BusyError, GenAIUsageError, PromptError
 
 P = ParamSpec("P")
@@ -72,16 +73,17 @@ class KeepsChat(Exclusive):
     """The started chat; replaced as a whole after each turn."""
 
     @one_at_a_time
+    @checked
     def start_chat(self, system_message: str = "") -> None:
         """Begin a conversation: texts passed to ``generate`` become its turns."""
-        _warn("start_chat")
+        _warn("start_chat", stacklevel=5)
         messages = [{"role": "system", "content": system_message}] if system_message else []
         self._chat = ChatHistory(messages)
 
     @one_at_a_time
     def finish_chat(self) -> None:
         """End and forget the conversation."""
-        _warn("finish_chat")
+        _warn("finish_chat", stacklevel=4)
         self._chat = None
 
 
@@ -96,11 +98,15 @@ def with_turn(chat: ChatHistory, texts: Sequence[str]) -> ChatHistory:
     return ChatHistory([*chat.get_messages(), {"role": "user", "content": texts[0]}])
 
 
-def _warn(name: str) -> None:
-    """Warn that a method is deprecated; the warning names the method's caller."""
-    # Above this function are the method, and the wrapper of ``one_at_a_time``.
+def _warn(name: str, stacklevel: int) -> None:
+    """Warn that a method is deprecated.
+
+    Args:
+        name: of the method.
+        stacklevel: that of the method's caller, above the method and its decorators.
+    """
     warnings.warn(
         f"{name} is deprecated, as in openvino_genai; pass a ChatHistory to generate",
         DeprecationWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
+from genai_layer.checked import checked
 from genai_layer.errors import ConfigError, ModelError
 from genai_layer.files import is_file, read_object, whole
 from genai_layer.generation_fields import UNSET as UNSET
@@ -66,6 +67,7 @@ class GenerationConfig(GenerationFields):
     )
     """Fields that a file does not set."""
 
+    @checked
     def __init__(
         self, json_path: str | bytes | os.PathLike[str] | None = None, **values: Any
     ) -> None:
@@ -102,6 +104,7 @@ class GenerationConfig(GenerationFields):
             values["stop_criteria"] = _STOP_CRITERIA[early]
         return values
 
+    @checked
     def set_eos_token_id(self, tokenizer_eos_token_id: int) -> None:
         """Set the end-of-text id, and make it a stop token."""
         self.eos_token_id = tokenizer_eos_token_id
@@ -117,6 +120,7 @@ class GenerationConfig(GenerationFields):
         for name in type(self).model_fields:
             super().__setattr__(name, getattr(changed, name))
 
+    @checked
     def updated(self, values: Mapping[str, Any]) -> Self:
         """Return a copy with some fields changed; its end-of-text id is a stop token.
 
@@ -127,6 +131,7 @@ class GenerationConfig(GenerationFields):
         self._check_names(values)
         return type(self)(**{**current, **values})
 
+    @checked
     def with_stops_of(self, default: GenerationConfig) -> Self:
         """Return a copy; end-of-text id and stop tokens that it lacks are the default's."""
         values: dict[str, Any] = {}
@@ -136,6 +141,7 @@ class GenerationConfig(GenerationFields):
             values["stop_token_ids"] = default.stop_token_ids
         return self.updated(values)
 
+    @checked
     def get_max_new_tokens(self, prompt_length: int = 0) -> int:
         """Return the maximum number of tokens generated after a prompt.
 

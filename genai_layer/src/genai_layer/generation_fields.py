@@ -5,16 +5,14 @@ Source: openvino_genai.GenerationConfig, docs/reference/genai.md#generation-conf
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 from copy import copy
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field, field_validator
 
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.named_enum import NamedEnum
-from genai_layer.parameters import Parameters, plain
+from genai_layer.parameters import Parameters
 from genai_layer.parsers.base import Parser
 from genai_layer.structured.config import StructuredOutputConfig
 
@@ -33,15 +31,6 @@ class StopCriteria(NamedEnum):
     """A better text is impossible."""
 
 
-def _as_set(value: object) -> object:
-    """Accept one string, a list or any set for a set."""
-    if isinstance(value, str):
-        return {value}
-    if isinstance(value, list | tuple | AbstractSet):
-        return {plain(item) for item in cast(Iterable[object], value)}
-    return value
-
-
 Count = Annotated[int, Field(ge=0, le=UNSET)]
 
 
@@ -58,8 +47,8 @@ class GenerationFields(Parameters):
     ignore_eos: bool = False
     """Ignore stop tokens; stop strings still end the generation."""
     eos_token_id: int = -1
-    stop_token_ids: Annotated[set[int], BeforeValidator(_as_set)] = Field(default_factory=set[int])
-    stop_strings: Annotated[set[str], BeforeValidator(_as_set)] = Field(default_factory=set[str])
+    stop_token_ids: set[int] = Field(default_factory=set[int])
+    stop_strings: set[str] = Field(default_factory=set[str])
     include_stop_str_in_output: bool = False
     echo: bool = False
     """Return the prompt, too."""
@@ -109,8 +98,13 @@ class GenerationFields(Parameters):
     """LoRA adapters among those of the pipeline; None keeps the current ones."""
     structured_output_config: Annotated[StructuredOutputConfig | None, AfterValidator(copy)] = None
     """Grammar of the text."""
-    parsers: list[Parser] = Field(default_factory=list[Parser], strict=False)
+    parsers: list[Parser] = Field(default_factory=list[Parser])
     """Parsers of the text, applied in this order; copies of the parameters share them."""
+
+    @field_validator("stop_strings", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return {value} if isinstance(value, str) else value
 
     def is_greedy_decoding(self) -> bool:
         """Return whether the likeliest token is always chosen."""

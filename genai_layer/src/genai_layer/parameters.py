@@ -1,4 +1,4 @@
-"""Base class of parameters: names and types are checked, scalars of numpy are accepted."""
+"""Base class of parameters: names are checked, values are read as ``kinds`` describes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
-from genai_layer.errors import ConfigError
+from genai_layer.errors import ArgumentError, ConfigError
+from genai_layer.kinds import Mismatch, brief, describe, read
 
 
 def plain(value: object) -> object:
@@ -46,8 +48,12 @@ class Parameters(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _plain(cls, value: object) -> object:
-        return plain(value)
+    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+        hint = cls.model_fields[str(info.field_name)].annotation
+        try:
+            return read(value, hint)
+        except Mismatch:
+            raise PydanticCustomError("kind", "pass {kind}", {"kind": describe(hint)}) from None
 
     @classmethod
     def _check_names(cls, names: Iterable[str]) -> None:
@@ -58,7 +64,7 @@ class Parameters(BaseModel):
                 raise ConfigError(f"unknown {cls._noun} {name!r}{hint}")
 
 
-def _explained(error: ValidationError) -> ConfigError:
+def _explained(error: ValidationError) -> ArgumentError:
     first = error.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
-    return ConfigError(f"{name} = {first['input']!r}: {first['msg']}")
+    return ArgumentError(f"{name} = {brief(first['input'])}: {first['msg']}")

@@ -16,6 +16,7 @@ from typing import Any, overload
 from genai_layer.arguments import read_arguments
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
+from genai_layer.checked import checked
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.exclusive import one_at_a_time, with_turn
@@ -110,6 +111,7 @@ class LLMPipeline(TextPipeline):
         **properties: Any,
     ) -> None: ...
 
+    @checked
     def __init__(
         self,
         *args: Any,
@@ -168,6 +170,7 @@ class LLMPipeline(TextPipeline):
     ) -> DecodedResults: ...
 
     @one_at_a_time
+    @checked
     def generate(
         self,
         inputs: Inputs,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from genai_layer.checked import read_as
 from genai_layer.named_enum import NamedEnum
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.tensor import Tensor, TensorLike
+from genai_layer.tensor import RowsLike, Tensor
 
 if TYPE_CHECKING:
     from genai_layer.speculation.perf_metrics import SDPerModelsPerfMetrics
@@ -37,15 +38,19 @@ class TokenizedInputs:
     """Token ids i64 [batch, n] and their mask.
 
     Raises:
-        PromptError: an argument is not an array, a tensor or nested lists.
+        ArgumentError: a value is not an array, a tensor or nested lists.
     """
 
     input_ids: Tensor
     attention_mask: Tensor
 
-    def __init__(self, input_ids: TensorLike, attention_mask: TensorLike) -> None:
-        self.input_ids = Tensor(input_ids)
-        self.attention_mask = Tensor(attention_mask)
+    def __init__(self, input_ids: RowsLike, attention_mask: RowsLike) -> None:
+        self.__setattr__("input_ids", input_ids)
+        self.__setattr__("attention_mask", attention_mask)
+
+    def __setattr__(self, name: str, value: RowsLike) -> None:
+        given = read_as(f"TokenizedInputs.{name}", value, RowsLike)
+        object.__setattr__(self, name, Tensor(given))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ Source: openvino.Core, CompiledModel, InferRequest, VariableState (OpenVINO Pyth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,7 @@ AnyModel = Any
 it, that of a Hugging Face folder; or a result of ``Core.read_model``."""
 
 
+@runtime_checkable
 class Core(Protocol):
     """Compiler of models for devices."""
 

@@ -11,43 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
-from typing import Any, get_type_hints
 
+from genai_layer.checked import Checked
 from genai_layer.errors import ConfigError
+from genai_layer.kinds import Unsigned
 from genai_layer.named_enum import NamedEnum
-from genai_layer.parameters import plain
-
-_INTEGERS: dict[Any, str] = {
-    int: "an integer from 0",
-    int | None: "an integer from 0, or None",
-}
-"""Values that fields of integers accept, by type."""
-
-
-class Settings:
-    """Base of dataclasses with slots: an assignment checks the type of its value.
-
-    Unknown names raise AttributeError, wrong types and negative integers TypeError, as in
-    openvino_genai.
-    """
-
-    __slots__ = ()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        kind = _kinds(type(self)).get(name, object)
-        value = plain(value)
-        if type(value) is int and kind in (bool, float):
-            value = kind(value)
-        if not isinstance(value, kind) or (type(value) is int and value < 0):
-            expected = _INTEGERS.get(kind) or kind.__name__
-            raise TypeError(f"{type(self).__name__}.{name} = {value!r}: must be {expected}")
-        super().__setattr__(name, value)
-
-
-@cache
-def _kinds(settings: type[Settings]) -> dict[str, Any]:
-    return get_type_hints(settings)
 
 
 def block(title: str, lines: Iterable[tuple[str, object] | str]) -> str:
@@ -90,12 +58,12 @@ class KVCrushAnchorPointMode(NamedEnum):
 
 
 @dataclass(slots=True)
-class KVCrushConfig(Settings):
+class KVCrushConfig(Checked):
     """Settings of KVCrush."""
 
-    budget: int = 0
+    budget: Unsigned = 0
     anchor_point_mode: KVCrushAnchorPointMode = KVCrushAnchorPointMode.RANDOM
-    rng_seed: int = 0
+    rng_seed: Unsigned = 0
 
     def to_string(self) -> str:
         """Return the printed form."""
@@ -104,27 +72,27 @@ class KVCrushConfig(Settings):
 
 
 @dataclass(slots=True)
-class AdaptiveRKVConfig(Settings):
+class AdaptiveRKVConfig(Checked):
     """Settings of Adaptive R-KV."""
 
     attention_mass: float = 0.9
-    window_size: int = 8
+    window_size: Unsigned = 8
 
 
 @dataclass(slots=True)
-class CacheEvictionConfig(Settings):
+class CacheEvictionConfig(Checked):
     """Settings of cache eviction, sizes in tokens.
 
     Raises:
         ConfigError: a size is 0, or max_cache_size leaves no token to evict.
     """
 
-    start_size: int
-    recent_size: int
-    max_cache_size: int
+    start_size: Unsigned
+    recent_size: Unsigned
+    max_cache_size: Unsigned
     aggregation_mode: AggregationMode
     apply_rotation: bool = False
-    snapkv_window_size: int = 8
+    snapkv_window_size: Unsigned = 8
     kvcrush_config: KVCrushConfig = field(default_factory=KVCrushConfig)
     adaptive_rkv_config: AdaptiveRKVConfig = field(default_factory=AdaptiveRKVConfig)
 
@@ -178,16 +146,16 @@ class SparseAttentionMode(NamedEnum):
 
 
 @dataclass(slots=True)
-class SparseAttentionConfig(Settings):
+class SparseAttentionConfig(Checked):
     """Settings of sparse attention, sizes in tokens."""
 
     mode: SparseAttentionMode = SparseAttentionMode.TRISHAPE
-    num_last_dense_tokens_in_prefill: int = 100
-    num_retained_start_tokens_in_cache: int = 128
-    num_retained_recent_tokens_in_cache: int = 1920
+    num_last_dense_tokens_in_prefill: Unsigned = 100
+    num_retained_start_tokens_in_cache: Unsigned = 128
+    num_retained_recent_tokens_in_cache: Unsigned = 1920
     xattention_threshold: float = 0.8
-    xattention_block_size: int = 64
-    xattention_stride: int = 8
+    xattention_block_size: Unsigned = 64
+    xattention_stride: Unsigned = 8
 
     def to_string(self) -> str:
         """Return the printed form."""
@@ -207,7 +175,7 @@ def _default_eviction() -> CacheEvictionConfig:
 
 
 @dataclass(slots=True)
-class SchedulerConfig(Settings):
+class SchedulerConfig(Checked):
     """Settings of continuous batching; LLMPipeline generates one prompt at a time without them.
 
     ContinuousBatchingPipeline reads ``max_num_seqs`` (at most 8 sequences run at a time on NPU),
@@ -216,15 +184,15 @@ class SchedulerConfig(Settings):
     a step always reads a chunk of one prompt beside a token of each other request.
     """
 
-    max_num_batched_tokens: int = 256
-    num_kv_blocks: int = 0
-    cache_size: int = 0
+    max_num_batched_tokens: Unsigned = 256
+    num_kv_blocks: Unsigned = 0
+    cache_size: Unsigned = 0
     """Cache size in GB."""
-    num_linear_attention_blocks: int = 0
-    cache_interval_multiplier: int | None = None
+    num_linear_attention_blocks: Unsigned = 0
+    cache_interval_multiplier: Unsigned | None = None
     dynamic_split_fuse: bool = True
     use_cache_eviction: bool = False
-    max_num_seqs: int = 256
+    max_num_seqs: Unsigned = 256
     enable_prefix_caching: bool = False
     use_sparse_attention: bool = False
     cache_eviction_config: CacheEvictionConfig = field(default_factory=_default_eviction)

@@ -113,9 +113,6 @@ def make_sink(streamer: Streamer, hold: bool) -> Sink:
     Args:
         streamer: the streamer, or None.
         hold: see ``TokenSink``.
-
-    Raises:
-        ConfigError: the object is not a streamer.
     """
     if streamer is None:
         return NoSink()
@@ -123,9 +120,7 @@ def make_sink(streamer: Streamer, hold: bool) -> Sink:
         return DecodedSink(streamer)
     if isinstance(streamer, StreamerBase):
         return TokenSink(streamer, hold)
-    if callable(streamer):
-        return TextSink(streamer)
-    raise ConfigError(f"{streamer!r} is not a streamer; pass a callable or a StreamerBase")
+    return TextSink(streamer)
 
 
 def sink_of_one_text(streamer: Streamer, config: GenerationConfig, prompts: int) -> Sink:
@@ -137,7 +132,7 @@ def sink_of_one_text(streamer: Streamer, config: GenerationConfig, prompts: int)
         prompts: number of prompts.
 
     Raises:
-        ConfigError: the object is not a streamer, or there are several texts.
+        ConfigError: there are several texts.
     """
     for several, remedy in (
         (prompts > 1, f"{prompts} prompts are given; pass one"),

@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from genai_layer.checked import checked
 from genai_layer.detokenizer import Decodes as Decodes
 from genai_layer.detokenizer import Detokenizer, TextDecoder
 from genai_layer.errors import ConfigError
@@ -33,7 +34,7 @@ class StreamingStatus(NamedEnum):
 Answer = StreamingStatus | bool | int | None
 """Return value of a callback: None and False continue, True stops."""
 
-Tokens = SupportsIndex | Iterable[SupportsIndex]
+Tokens = int | Iterable[int]
 """One token, or several tokens together."""
 
 _SKIP = "skip_special_tokens"
@@ -98,6 +99,7 @@ class TextStreamer(StreamerBase):
         ConfigError: a parameter is not supported.
     """
 
+    @checked
     def __init__(
         self,
         tokenizer: Decodes,
@@ -114,6 +116,7 @@ class TextStreamer(StreamerBase):
         """True if a pipeline may pass its own text to ``write_text``, instead of tokens."""
         return self._skip and type(self).write is TextStreamer.write
 
+    @checked
     def write(self, token: Tokens) -> StreamingStatus:
         """Receive one token or several; call back if they complete some text.
 
@@ -123,6 +126,7 @@ class TextStreamer(StreamerBase):
         tokens = token if isinstance(token, Iterable) else (token,)
         return self.write_text("".join(self._detokenizer.add(index(one)) for one in tokens))
 
+    @checked
     def write_text(self, text: str, tokens: Sequence[int] = ()) -> StreamingStatus:
         """Receive text that a pipeline has decoded; call back unless it is empty."""
         del tokens

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from genai_layer.checked import checked
 from genai_layer.errors import PromptError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Shape(tuple[int, ...]):
         return f"<Shape: {self}>"
 
 
+@runtime_checkable
 class HasData(Protocol):
     """Object with an array in ``data``: a Tensor or an openvino.Tensor."""
 
@@ -79,7 +81,8 @@ class HasData(Protocol):
         ...
 
 
-Nested = Sequence[int] | Sequence["Nested"]
+Nested = Sequence[Any]
+RowsLike = HasData | npt.NDArray[Any] | Sequence[Sequence[int]]
 TensorLike = HasData | npt.NDArray[Any] | Nested
 
 
@@ -93,6 +96,7 @@ class Tensor:
         PromptError: the lists are ragged, or OpenVINO has no such element type.
     """
 
+    @checked
     def __init__(self, array: TensorLike) -> None:
         self._data = np.array(array_of(array), order="C")
         name = self._data.dtype.name

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from genai_layer.abilities import ReportsExecution
+from genai_layer.checked import checked
 from genai_layer.decoding.full_cache import SlidingHistory
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token_inputs
@@ -235,6 +236,7 @@ class TextPipeline(KeepsChat):
         """Return a copy of the default parameters."""
         return self._config.updated({})
 
+    @checked
     def set_generation_config(self, config: GenerationConfig) -> None:
         """Set the default parameters; missing stop tokens are taken from the previous ones.
 

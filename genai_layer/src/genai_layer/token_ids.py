@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.errors import PromptError
+from genai_layer.kinds import brief
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData, array_of, is_tensor
 
@@ -61,12 +62,11 @@ def texts_of(inputs: str | list[str]) -> list[str]:
     """Return the texts to continue.
 
     Raises:
-        PromptError: there is no text, or an element is not a text.
+        PromptError: there is no text.
     """
-    texts = [inputs] if isinstance(inputs, str) else list(inputs)
-    if not texts or not all(isinstance(text, str) for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-        raise PromptError(f"inputs = {inputs!r}: pass a text, or a list of at least one text")
-    return texts
+    if not inputs and not isinstance(inputs, str):
+        raise PromptError("inputs = []: pass a text, or a list of at least one text")
+    return [inputs] if isinstance(inputs, str) else inputs
 
 
 def is_row(tokens: Row | Rows) -> TypeIs[Row]:
@@ -87,7 +87,7 @@ def row_of(tokens: Row) -> list[int]:
     try:
         return [number for token in tokens if 0 <= (number := index(token)) < 1 << 32]
     except TypeError:
-        raise PromptError(f"token ids {tokens!r}: not all are integers; pass ints") from None
+        raise PromptError(f"tokens = {brief(tokens)}: pass integers") from None
 
 
 def rows_of(tokens: Rows) -> list[list[int]]:
@@ -97,8 +97,6 @@ def rows_of(tokens: Rows) -> list[list[int]]:
         PromptError: a tensor is not i64 [texts, n], or an id is not an integer.
     """
     if isinstance(tokens, list | tuple):
-        if not all(isinstance(row, list | tuple | np.ndarray) for row in tokens):
-            raise PromptError("tokens mix ids and lists; pass ids, or one list for each text")
         return [row_of(row) for row in tokens]
     rows = array_of(tokens)
     if is_tensor(tokens) and rows.dtype != np.int64:

@@ -15,6 +15,7 @@ from tokenizers import AddedToken
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
+from genai_layer.checked import checked
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
 from genai_layer.errors import ConfigError, PromptError, TemplateError
 from genai_layer.openvino_tokenizer import CLEAN_UP, UNSETTLED
@@ -148,6 +149,7 @@ class Tokenizer:
     @overload
     def decode(self, tokens: npt.NDArray[Any], skip_special_tokens: bool = True) -> Any: ...
 
+    @checked
     def decode(self, tokens: Row | Rows, skip_special_tokens: bool = True) -> str | list[str]:
         """Return the text of ids, or the texts of a batch.
 
@@ -171,6 +173,7 @@ class Tokenizer:
             self._text([*row, *padding * (longest - len(row))], skip_special_tokens) for row in rows
         ]
 
+    @checked
     def apply_chat_template(
         self,
         history: ChatHistory | Sequence[Mapping[str, Any]],
@@ -228,6 +231,7 @@ class Tokenizer:
         """Current template; empty if the model has none."""
         return self._chat_template
 
+    @checked
     def set_chat_template(self, chat_template: str) -> None:
         """Replace the template, also that for chats with tools."""
         self._chat_template, self._tool_template = chat_template, ""
@@ -291,6 +295,7 @@ class Tokenizer:
         """Return the ids of all tokens, by the bytes of their texts."""
         return {token: number for number, token in enumerate(token_bytes(self._tokenizer))}
 
+    @checked
     def bytes_of(self, token: int) -> bytes:
         """Return the bytes of a token's text; none for an unknown id. Ours."""
         return self._bytes[token] if 0 <= token < len(self._bytes) else b""

@@ -153,16 +153,21 @@ def test_a_streamer_may_add_requests_but_not_run_steps(pipes: Pipes) -> None:
     [
         ([], [], ConfigError, "generation_config"),
         ([], [greedy()], PromptError, "at least one"),
-        (np.array([[1, 2], [3, 4]]), [greedy()] * 2, PromptError, "type ndarray, not a list"),
+        (np.array([[1, 2], [3, 4]]), [greedy()] * 2, PromptError, "prompts = array"),
         ("a", [greedy()], PromptError, "type str, not a list"),
         (["a"], [{"max_new_tokens": 1}], ConfigError, "a list of GenerationConfig"),
         (["a", "b"], [greedy()], ConfigError, "1 for 2 prompts"),
         (["a", "b"], greedy(), ConfigError, "one for each prompt"),
         ("a", None, ConfigError, "generation_config = None"),
-        (["a", ChatHistory()], [greedy()] * 2, PromptError, "several kinds"),
+        (
+            ["a", ChatHistory()],
+            [greedy()] * 2,
+            PromptError,
+            "prompts = .*: pass a str, a list of str",
+        ),
         ([ChatHistory()], [greedy()], PromptError, "history is empty"),
         ([[[1, 2], [3, 4]]], [greedy()], PromptError, "2 rows"),
-        ([object()], [greedy()], PromptError, "not a tensor"),
+        ([object()], [greedy()], PromptError, "prompts = "),
     ],
 )
 def test_wrong_calls_are_rejected(pipes: Pipes, prompts, configs, error, message) -> None:

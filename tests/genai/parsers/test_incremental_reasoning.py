@@ -101,7 +101,7 @@ def test_an_empty_close_tag_ends_the_reasoning_before_it_begins() -> None:
 
 
 def test_a_tag_that_is_no_text_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="close_tag = 3: must be a text"):
+    with pytest.raises(ConfigError, match="close_tag = 3: pass a str"):
         ReasoningIncrementalParser(close_tag=3)  # type: ignore[arg-type]
 
 

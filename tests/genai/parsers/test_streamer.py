@@ -242,9 +242,9 @@ def test_texts_and_dictionaries_are_joined_but_other_entries_are_not_repeated(to
 
 
 def test_wrong_parsers_and_return_values_are_errors(tokenizer) -> None:
-    with pytest.raises(ConfigError, match="is not an IncrementalParser"):
+    with pytest.raises(ConfigError, match="pass a list of IncrementalParser"):
         TextParserStreamer(tokenizer, [ReasoningParser()])  # type: ignore[list-item]
-    with pytest.raises(ConfigError, match="must be a list of IncrementalParsers"):
+    with pytest.raises(ConfigError, match="pass a list of IncrementalParser"):
         TextParserStreamer(tokenizer, Recorder())  # type: ignore[arg-type]
     with pytest.raises(NotImplementedError, match=r"no method write\(message\)"):
         TextParserStreamer(tokenizer)._write("a")

@@ -58,7 +58,7 @@ def test_other_types_are_rejected(name: str, value: Any) -> None:
 
 
 def test_an_error_lists_the_values_of_the_field() -> None:
-    with pytest.raises(TypeError, match="= -1: must be an integer from 0, or None"):
+    with pytest.raises(TypeError, match="= -1: pass an int from 0 or None"):
         SchedulerConfig().cache_interval_multiplier = -1
 
 

@@ -40,7 +40,7 @@ def test_models_in_memory_have_a_folder_of_configurations(folder: Path) -> None:
     ("given", "message"),
     [
         ((MODELS, "folder", "NPU"), "'device'"),
-        ((MODELS, "tokenizer", "folder", "NPU"), "models in memory need a Tokenizer"),
+        ((MODELS, "tokenizer", "folder", "NPU"), "pass a Tokenizer"),
         ((), "'models_path'"),
     ],
 )

@@ -36,8 +36,8 @@ def test_grey_is_repeated_and_transparency_dropped() -> None:
         (pixels(4, 5, 2), r"shape \[4, 5, 2\]"),
         (pixels(0, 5, 3), r"shape \[0, 5, 3\]"),
         (pixels(4, 5, 3).astype(np.float32), "type float32; pass uint8"),
-        ("image.png", "images: str is not supported; pass a tensor or a list"),
-        (["image.png"], "str: not a tensor"),
+        ("image.png", "images = 'image.png': pass a tensor"),
+        (["image.png"], "images = .*: pass a tensor"),
     ],
 )
 def test_other_tensors_are_rejected(given: object, message: str) -> None:

@@ -7,22 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from genai_layer.call_form import call_form
 from genai_layer.errors import PropertyError
 from genai_layer.properties import read_properties
 from genai_layer.scheduler import SchedulerConfig
 from genai_layer.speculation.request import Speculation
 from genai_layer.tokenizer import Tokenizer
 
-_FOLDERS_TOKENIZER = (
-    "scheduler_config",
-    "device",
-    "properties",
-    "tokenizer_properties",
-    "vision_encoder_properties",
-)
-_OWN_TOKENIZER = ("tokenizer", "scheduler_config", "device")
+_NONE: Mapping[str, Any] = {}
 _UNSUPPORTED = ("use_cache_eviction", "use_sparse_attention")
 
 
@@ -43,40 +37,36 @@ def read_arguments(args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
 
     Raises:
         TypeError: an argument is missing, unknown or given twice.
-        PropertyError: an argument has a wrong type, or a setting is not supported.
+        ArgumentError: an argument is of another kind.
+        PropertyError: a property is unknown, or a setting is not supported.
     """
     own = "tokenizer" in named or any(isinstance(one, Tokenizer) for one in args[:1])
-    names = _OWN_TOKENIZER if own else _FOLDERS_TOKENIZER
-    if len(args) > len(names):
-        raise TypeError(f"ContinuousBatchingPipeline: more than the arguments {', '.join(names)}")
-    values: dict[str, Any] = dict(zip(names, args, strict=False))
-    for name, value in named.items():
-        if name in values or (not own and name not in names):
-            raise TypeError(f"ContinuousBatchingPipeline: {name} is unknown here, or given twice")
-        values[name] = value
-    for name in ("scheduler_config", "device"):
-        if name not in values:
-            raise TypeError(f"ContinuousBatchingPipeline: {name} is missing; pass it")
-    tokenizer, device = values.pop("tokenizer", None), values.pop("device")
-    scheduler = values.pop("scheduler_config")
-    if not isinstance(scheduler, SchedulerConfig):
-        raise PropertyError(f"scheduler_config = {scheduler!r}: pass a SchedulerConfig")
-    if own and not isinstance(tokenizer, Tokenizer):
-        raise PropertyError(f"tokenizer = {tokenizer!r}: pass a Tokenizer")
-    _check(scheduler)
-    # Tokenizers compile no model, and language models have no vision encoder: checked, not used.
-    for name in _FOLDERS_TOKENIZER[3:]:
-        read_properties(_dictionary(name, values.pop(name, {})))
-    properties = values if own else _dictionary("properties", values.get("properties", {}))
+    form = _with_tokenizer if own else _with_dictionaries
+    return call_form("ContinuousBatchingPipeline", form, args, named)
+
+
+def _with_tokenizer(
+    tokenizer: Tokenizer, scheduler_config: SchedulerConfig, device: str, **properties: Any
+) -> Arguments:
+    _check(scheduler_config)
     speculation = Speculation.taken(properties)
-    return Arguments(tokenizer, scheduler, device, properties, speculation)
+    return Arguments(tokenizer, scheduler_config, device, properties, speculation)
 
 
-def _dictionary(name: str, given: object) -> dict[str, Any]:
-    """Return a copy of an argument that has to be a dictionary."""
-    if not isinstance(given, Mapping):
-        raise PropertyError(f"{name} = {given!r}: pass a dictionary of properties")
-    return dict(cast("Mapping[str, Any]", given))
+def _with_dictionaries(
+    scheduler_config: SchedulerConfig,
+    device: str,
+    properties: Mapping[str, Any] = _NONE,
+    tokenizer_properties: Mapping[str, Any] = _NONE,
+    vision_encoder_properties: Mapping[str, Any] = _NONE,
+) -> Arguments:
+    _check(scheduler_config)
+    # Tokenizers compile no model, and language models have no vision encoder: checked, not used.
+    read_properties(tokenizer_properties)
+    read_properties(vision_encoder_properties)
+    given = dict(properties)
+    speculation = Speculation.taken(given)
+    return Arguments(None, scheduler_config, device, given, speculation)
 
 
 def _check(scheduler: SchedulerConfig) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from genai_layer.chat_history import ChatHistory
+from genai_layer.checked import read_named
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import TokenizedInputs
@@ -82,6 +83,17 @@ PromptIds = Ids | Row
 """Ids of one prompt, i64 [n] or [1, n]."""
 Prompts = str | Sequence[str] | Sequence[ChatHistory] | Sequence[PromptIds]
 Configs = GenerationConfig | Sequence[GenerationConfig]
+_REQUEST: dict[str, Any] = {
+    **dict.fromkeys(("prompts", "prompt", "input_ids"), str | PromptIds),
+    "generation_config": GenerationConfig,
+}
+_CALL: dict[str, Any] = {
+    **dict.fromkeys(_PROMPTS, Prompts),
+    **dict.fromkeys(NAMES, Sequence[Any]),
+    "generation_config": Configs,
+    "streamer": Streamer,
+}
+"""Annotations of arguments by name."""
 T = TypeVar("T")
 
 
@@ -115,6 +127,7 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
     unknown = given.keys() - {*_PROMPTS, *NAMES, "generation_config", "streamer"}
     if unknown:
         raise TypeError(f"generate() got an unexpected argument {min(unknown)!r}")
+    given = _read("generate", given, _CALL)
     prompts = [given[name] for name in _PROMPTS if given.get(name) is not None]
     if len(prompts) != 1:
         raise TypeError("generate: pass one of prompts, prompt, input_ids and histories")
@@ -133,6 +146,7 @@ def read_request(
         PromptError: an image or a video is broken.
     """
     given = by_name("add_request", args, named, ("generation_config",))
+    given |= _read("add_request", given, _REQUEST)
     prompts = [given.pop(name) for name in ("prompts", "prompt", "input_ids") if name in given]
     config = given.pop("generation_config", None)
     prompts = [prompt for prompt in prompts if prompt is not None]
@@ -141,6 +155,11 @@ def read_request(
     for name in given.keys() - {*NAMES}:
         raise TypeError(f"add_request() got an unexpected argument {name!r}")
     return prompts[0], config, read_media(given)
+
+
+def _read(owner: str, given: Mapping[str, Any], hints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments as their annotations say; None is left out."""
+    return read_named(owner, {n: one for n, one in given.items() if one is not None}, hints)
 
 
 def by_name(
@@ -175,7 +194,7 @@ def _is_config(value: object) -> bool:
 
 
 def _read_prompts(
-    prompts: object, configs: object
+    prompts: str | list[Any], configs: object
 ) -> tuple[list[str] | list[ChatHistory] | list[list[int]], list[GenerationConfig]]:
     """Return the prompts, which are of one kind, and the parameters of each."""
     if isinstance(prompts, str) and isinstance(configs, GenerationConfig):
@@ -210,22 +229,15 @@ def ids_of(prompt: PromptIds) -> list[int]:
     return rows[0]
 
 
-def _of_one_kind(prompts: object) -> list[str] | list[ChatHistory] | list[list[int]]:
-    if not isinstance(prompts, list | tuple):
+def _of_one_kind(prompts: str | list[Any]) -> list[str] | list[ChatHistory] | list[list[int]]:
+    if isinstance(prompts, str):
         raise PromptError(
-            f"prompts are of type {type(prompts).__name__}, not a list; pass a list of prompts, "
-            "or a text with one GenerationConfig"
+            "prompts are a text, not a list; pass a list of prompts, or a text with one "
+            "GenerationConfig"
         )
-    listed = cast("Sequence[Any]", prompts)
-    if not listed:
+    if not prompts:
         raise PromptError("prompts: the list is empty; pass at least one prompt")
-    if texts := _all(listed, str):
-        return texts
-    if histories := _all(listed, ChatHistory):
-        return histories
-    if any(isinstance(one, str | ChatHistory) for one in listed):
-        raise PromptError("prompts are of several kinds; pass texts, token ids or histories")
-    return [ids_of(one) for one in listed]
+    return _all(prompts, str) or _all(prompts, ChatHistory) or [*map(ids_of, prompts)]
 
 
 def _all(values: object, kind: type[T]) -> list[T]:

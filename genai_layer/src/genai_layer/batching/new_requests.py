@@ -157,8 +157,6 @@ class NewRequests:
             PromptError: the prompt is empty or too long, or has an unknown id.
         """
         began = Stopwatch()
-        if not isinstance(config, GenerationConfig):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-            raise ConfigError(f"generation_config = {config!r}: pass a GenerationConfig")
         config = self._checked(config)
         if config.echo:
             raise ConfigError(

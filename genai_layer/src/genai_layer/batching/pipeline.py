@@ -34,6 +34,7 @@ from genai_layer.batching.results import (
 from genai_layer.batching.scheduler import PipelineMetrics, Scheduler
 from genai_layer.batching.vision import has_vision, open_vision
 from genai_layer.chat_history import ChatHistory
+from genai_layer.checked import checked
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import BusyError, ConfigError
@@ -99,6 +100,7 @@ class ContinuousBatchingPipeline(KeepsChat):
         **properties: Any,
     ) -> None: ...
 
+    @checked
     def __init__(
         self,
         models_path: str | bytes | os.PathLike[str],
@@ -170,6 +172,7 @@ class ContinuousBatchingPipeline(KeepsChat):
     @overload
     def add_request(self, request_id: int, *args: Any, **named: Any) -> GenerationHandle: ...
 
+    @checked
     def add_request(self, request_id: int, *args: Any, **named: Any) -> GenerationHandle:
         """Add a prompt; later steps generate from it.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -55,21 +55,6 @@ class EmbedCall:
     """Facts about all videos, or empty."""
     prompt: str | None
     """Instruction for the model."""
-
-
-def texts_of(given: object) -> list[str]:
-    """Return the texts of a call.
-
-    Raises:
-        PromptError: the argument is neither a text nor a list of texts.
-    """
-    texts = [given] if isinstance(given, str) else given
-    if isinstance(texts, list | tuple):
-        items = cast("Sequence[object]", texts)
-        found = [item for item in items if isinstance(item, str)]
-        if len(found) == len(items):
-            return found
-    raise PromptError(f"text = {given!r}: pass a text or a list of texts")
 
 
 class TextModel:

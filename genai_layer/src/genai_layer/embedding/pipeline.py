@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genai_layer.embedding.models import LANGUAGE_MODEL, EmbedCall, TextModel, VisualModel, texts_of
+from genai_layer.checked import checked
+from genai_layer.embedding.models import LANGUAGE_MODEL, EmbedCall, TextModel, VisualModel
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.files import is_file
 from genai_layer.model_kinds import check_reader
@@ -54,6 +55,7 @@ class EmbeddingPipeline(Exclusive):
         ModelError, PropertyError, RuntimeFailure: see ``LLMPipeline``.
     """
 
+    @checked
     def __init__(
         self,
         models_path: str | bytes | os.PathLike[str],
@@ -70,6 +72,7 @@ class EmbeddingPipeline(Exclusive):
         self._model = make(folder, device, text_embedding_config, core, properties)
 
     @one_at_a_time
+    @checked
     def embed(
         self,
         text: str | Sequence[str] = "",
@@ -99,6 +102,6 @@ class EmbeddingPipeline(Exclusive):
                 images and videos, or tags and visuals do not match.
             RuntimeFailure: the runtime failed.
         """
-        texts = texts_of(text)
+        texts = [text] if isinstance(text, str) else [*text]
         call = EmbedCall(texts, images, videos, videos_metadata, embedding_prompt)
         return EmbedResult(Tensor(self._model.embed(call)))

@@ -15,6 +15,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from genai_layer.abilities import LowRank
+from genai_layer.checked import checked
 from genai_layer.errors import AdapterError
 from genai_layer.files import is_file
 from genai_layer.lora.safetensors import read_tensors
@@ -57,6 +58,7 @@ class Adapter:
         AdapterError: the file is missing, damaged or not an adapter; the message names the file.
     """
 
+    @checked
     def __init__(
         self, path: str | bytes | os.PathLike[Any] | Any | None = None, *, safetensor: Any = None
     ) -> None:

@@ -11,7 +11,9 @@ from typing import Any, Self, cast, overload
 
 import numpy as np
 
+from genai_layer.checked import checked
 from genai_layer.errors import ConfigError
+from genai_layer.kinds import brief
 from genai_layer.lora.adapter import Adapter
 from genai_layer.named_enum import NamedEnum
 
@@ -75,6 +77,7 @@ class AdapterConfig:
         """Mode in which a model is adapted."""
         return self._mode
 
+    @checked
     def add(self, adapter: Adapter, alpha: float = 1.0) -> Self:
         """Add an adapter.
 
@@ -86,6 +89,7 @@ class AdapterConfig:
         self._pairs.append(_pair((adapter, alpha)))
         return self
 
+    @checked
     def remove(self, adapter: Adapter) -> Self:
         """Remove an adapter.
 
@@ -95,6 +99,7 @@ class AdapterConfig:
         del self._pairs[self._index(adapter)]
         return self
 
+    @checked
     def set_alpha(self, adapter: Adapter, alpha: float) -> Self:
         """Change an adapter's alpha.
 
@@ -104,6 +109,7 @@ class AdapterConfig:
         self._pairs[self._index(adapter)] = _pair((adapter, alpha))
         return self
 
+    @checked
     def get_alpha(self, adapter: Adapter) -> float:
         """Return an adapter's alpha.
 
@@ -120,6 +126,7 @@ class AdapterConfig:
         """Return the pairs (adapter, alpha) in order."""
         return list(self._pairs)
 
+    @checked
     def set_adapters_and_alphas(self, adapters: Sequence[tuple[Adapter, float]]) -> None:
         """Replace all adapters."""
         self._pairs = [_pair(each) for each in adapters]
@@ -169,7 +176,7 @@ def _named(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     kinds = {"mode": Mode, "adapter": Adapter, "adapters": Sequence, "alpha": Real}
     for name, value in given.items():
         if name not in kinds or not isinstance(value, kinds[name]):
-            raise ConfigError(f"AdapterConfig: {name} = {value!r}: {_FORMS}")
+            raise ConfigError(f"AdapterConfig: {name} = {brief(value)}: {_FORMS}")
     if ("alpha" in given) > ("adapter" in given) or {"adapter", "adapters"} <= given.keys():
         raise ConfigError(f"AdapterConfig: {_FORMS}")
     return given
@@ -196,7 +203,7 @@ def _pair(given: Any) -> tuple[Adapter, float]:
     except (TypeError, ValueError):
         adapter, alpha = given, None
     if not isinstance(adapter, Adapter) or not isinstance(alpha, Real):
-        raise ConfigError(f"AdapterConfig: {given!r}: {_FORMS}")
+        raise ConfigError(f"AdapterConfig: {brief(given)}: {_FORMS}")
     if not abs(float(alpha)) <= float(np.finfo(np.float32).max):
         raise ConfigError(f"AdapterConfig: alpha = {alpha}: must be a finite f32")
     return adapter, float(np.float32(float(alpha)))

@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any, cast
 
 from genai_layer.chat_history import Message
+from genai_layer.checked import checked
 from genai_layer.errors import ParseError
 from genai_layer.streamers import StreamingStatus
 
@@ -57,6 +58,7 @@ class IncrementalParser:
         """Return the status; any but RUNNING ends the generation."""
         return self._status
 
+    @checked
     def set_status(self, status: StreamingStatus) -> None:
         """Set the status, which stays until it is set again."""
         self._status = status

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genai_layer.chat_history import Message
+from genai_layer.checked import checked
 from genai_layer.detokenizer import longest_beginning
-from genai_layer.errors import ConfigError
 from genai_layer.parsers.base import IncrementalParser, Parser, content_of
 
 
@@ -26,9 +26,10 @@ class ReasoningTags:
         close_tag: end of the reasoning.
 
     Raises:
-        ConfigError: a tag is not a text.
+        ArgumentError: a tag is not a text.
     """
 
+    @checked
     def __init__(
         self,
         expect_open_tag: bool = True,
@@ -36,9 +37,6 @@ class ReasoningTags:
         open_tag: str = "<think>",
         close_tag: str = "</think>",
     ) -> None:
-        for name, tag in (("open_tag", open_tag), ("close_tag", close_tag)):
-            if not isinstance(tag, str):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-                raise ConfigError(f"{name} = {tag!r}: must be a text")
         self._expect_open_tag = expect_open_tag
         self._keep = keep_original_content
         self._open_tag = open_tag
@@ -53,6 +51,7 @@ class ReasoningTags:
 class ReasoningParser(ReasoningTags, Parser):
     """Parser of the reasoning between two tags, for "reasoning_content"."""
 
+    @checked
     def parse(self, message: Message) -> None:
         """Set "reasoning_content", empty if a tag is missing.
 
@@ -106,6 +105,7 @@ class ReasoningIncrementalParser(ReasoningTags, IncrementalParser):
         self._opened = self._closed = False
         self._held = ""
 
+    @checked
     def parse(
         self,
         delta_message: Message,

@@ -12,8 +12,8 @@ from operator import index
 from typing import SupportsIndex
 
 from genai_layer.chat_history import Message
+from genai_layer.checked import checked
 from genai_layer.detokenizer import Detokenizer
-from genai_layer.errors import ConfigError
 from genai_layer.parsers.base import IncrementalParser, Parser, extend
 from genai_layer.streamers import Answer, Decodes, StreamingStatus, TextStreamer, read_status
 
@@ -29,17 +29,13 @@ class TextParserStreamer(TextStreamer):
         parsers: applied to each text, in this order.
 
     Raises:
-        ConfigError: a parser is not an IncrementalParser, or no list is given.
+        ArgumentError: a parser is not an IncrementalParser, or no list is given.
     """
 
+    @checked
     def __init__(self, tokenizer: Decodes, parsers: Iterable[IncrementalParser] = ()) -> None:
         super().__init__(tokenizer, lambda text: None)
-        if not isinstance(parsers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-            raise ConfigError(f"parsers = {parsers!r}: must be a list of IncrementalParsers")
         self._parsers = tuple(parsers)
-        for parser in self._parsers:
-            if not isinstance(parser, IncrementalParser):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-                raise ConfigError(f"{parser!r} is not an IncrementalParser; pass one, or write one")
         self._clear()
 
     @property
@@ -51,6 +47,7 @@ class TextParserStreamer(TextStreamer):
         """Receive the message of a text: "content" and what parsers add; return a status."""
         raise NotImplementedError(f"{type(self).__name__} has no method write(message); define it")
 
+    @checked
     def write_text(self, text: str, tokens: Sequence[int] = ()) -> StreamingStatus:
         """Receive tokens and the text that they complete, often none."""
         if not text:

@@ -11,6 +11,7 @@ import re
 import pydantic_core
 
 from genai_layer.chat_history import Message
+from genai_layer.checked import checked
 from genai_layer.errors import ParseError
 from genai_layer.parsers.base import Parser, content_of
 
@@ -24,6 +25,7 @@ class Llama3PythonicToolParser(Parser):
     "tool_calls" gets its name and the arguments in double quotes; other arguments are left out.
     """
 
+    @checked
     def parse(self, message: Message) -> None:
         """Set "tool_calls" if the text has brackets.
 
@@ -42,6 +44,7 @@ class Llama3PythonicToolParser(Parser):
 class Llama3JsonToolParser(Parser):
     """Parser of a call as a JSON object, from the first brace to the last."""
 
+    @checked
     def parse(self, message: Message) -> None:
         """Set "tool_calls" to a list of the object, if the text has braces.
 

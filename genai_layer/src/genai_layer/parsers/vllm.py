@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from genai_layer.chat_history import Message
+from genai_layer.checked import checked
 from genai_layer.errors import ConfigError, ParseError
 from genai_layer.parsers.base import Parser, content_of, extend
 
@@ -38,6 +39,7 @@ class VLLMParserWrapper(Parser):
                 f"{py_parser!r} is not a parser of vLLM; it needs {' or '.join(readers)}"
             )
 
+    @checked
     def parse(self, message: Message) -> None:
         """Update a message with the results.
 

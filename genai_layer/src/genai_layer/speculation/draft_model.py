@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from genai_layer.checked import checked
 from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.model_folder import find_model, read_tokenizer
 from genai_layer.model_kinds import check_reader
@@ -31,6 +32,7 @@ class DraftModel:
     properties: Mapping[str, Any]
 
 
+@checked
 def draft_model(
     models_path: str | bytes | os.PathLike[str],
     device: str = "",

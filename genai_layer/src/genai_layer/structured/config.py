@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from genai_layer.checked import Checked
 from genai_layer.errors import ConfigError
 from genai_layer.parameters import Parameters
 from genai_layer.structured import formats
@@ -20,7 +21,7 @@ _BACKENDS = (None, "xgrammar", "llguidance")
 
 
 @dataclass(kw_only=True, slots=True)
-class StructuralTagItem:
+class StructuralTagItem(Checked):
     """Tag of a StructuralTagsConfig: JSON of a schema between begin and end."""
 
     begin: str = ""
@@ -29,7 +30,7 @@ class StructuralTagItem:
 
 
 @dataclass(kw_only=True, slots=True)
-class StructuralTagsConfig:
+class StructuralTagsConfig(Checked):
     """Free text with tags of JSON; deprecated in openvino_genai, use TriggeredTags."""
 
     structural_tags: list[StructuralTagItem] = field(default_factory=list[StructuralTagItem])
@@ -39,12 +40,10 @@ class StructuralTagsConfig:
         """Return the JSON form.
 
         Raises:
-            ConfigError: a schema is not JSON, or an item is no StructuralTagItem.
+            ConfigError: a schema is not JSON.
         """
         tags: list[formats.Tag] = []
-        for item in formats.listed(self.structural_tags, "structural_tags"):
-            if not isinstance(item, StructuralTagItem):
-                raise ConfigError(f"structural_tags: {item!r} is no StructuralTagItem; pass items")
+        for item in self.structural_tags:
             tags.append(formats.Tag(item.begin, formats.JSONSchema(item.schema), item.end))
         return formats.TriggeredTags(self.triggers, tags).to_format()
 

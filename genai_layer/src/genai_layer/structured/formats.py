@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast, overload
 
+from genai_layer.checked import Checked
 from genai_layer.errors import ConfigError
 
 Format = dict[str, Any]
 """JSON object of a format, with its ``type``."""
 
 
-class StructuralFormat:
+class StructuralFormat(Checked):
     """Base class of the formats: the operators."""
 
     def __add__(self, other: StructuralFormat | str) -> Concat:
@@ -213,8 +214,8 @@ class TriggeredTags(StructuralFormat):
         """Return the JSON form."""
         return {
             "type": "triggered_tags",
-            "triggers": listed(self.triggers, "TriggeredTags.triggers"),
-            "tags": [to_format(tag) for tag in listed(self.tags, "TriggeredTags.tags")],
+            "triggers": self.triggers,
+            "tags": [to_format(tag) for tag in self.tags],
             "at_least_one": self.at_least_one,
             "stop_after_first": self.stop_after_first,
         }
@@ -240,7 +241,7 @@ class TagsWithSeparator(StructuralFormat):
         """Return the JSON form."""
         return {
             "type": "tags_with_separator",
-            "tags": [to_format(tag) for tag in listed(self.tags, "TagsWithSeparator.tags")],
+            "tags": [to_format(tag) for tag in self.tags],
             "separator": self.separator,
             "at_least_one": self.at_least_one,
             "stop_after_first": self.stop_after_first,
@@ -252,17 +253,6 @@ class TagsWithSeparator(StructuralFormat):
             f'TagsWithSeparator(separator="{self.separator}", tags={[*self.tags]}, '
             f"at_least_one={one}, stop_after_first={stop})"
         )
-
-
-def listed(values: Any, noun: str) -> list[Any]:
-    """Return values as a list.
-
-    Raises:
-        ConfigError: the values are a text, or no values.
-    """
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ConfigError(f"{noun} = {values!r}: must be a list")
-    return [*cast(Iterable[Any], values)]
 
 
 def _parsed(source: str, noun: str) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from genai_layer.checked import checked
 from genai_layer.errors import PromptError
 from genai_layer.exclusive import Exclusive
 from genai_layer.model_folder import read_tokenizer
@@ -45,6 +46,7 @@ class TextEmbeddingPipeline(Exclusive):
     Config = configs.EmbeddingConfig
     PoolingType = configs.PoolingType
 
+    @checked
     def __init__(
         self,
         models_path: str | Path,
@@ -66,6 +68,7 @@ class TextEmbeddingPipeline(Exclusive):
         self.read_tokens = 0
         """Tokens of the last call's texts. Ours."""
 
+    @checked
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the embedding of each text, prefixed with embed_instruction.
 
@@ -77,16 +80,19 @@ class TextEmbeddingPipeline(Exclusive):
         self.start_embed_documents_async(texts)
         return self.wait_embed_documents()
 
+    @checked
     def embed(self, texts: Sequence[str], prompt: str) -> list[list[float]]:
         """Return the embedding of each text, prefixed with the prompt; errors as above."""
         self._start([prompt + text for text in texts])
         return self.wait_embed_documents()
 
+    @checked
     def embed_query(self, text: str) -> list[float]:
         """Return the embedding of a query, prefixed with query_instruction; errors as above."""
         self.start_embed_query_async(text)
         return self.wait_embed_query()
 
+    @checked
     def start_embed_documents_async(self, texts: Sequence[str]) -> None:
         """Begin to embed documents; ``wait_embed_documents`` returns the embeddings."""
         before = self._config.embed_instruction or ""
@@ -96,6 +102,7 @@ class TextEmbeddingPipeline(Exclusive):
         """Return the embeddings of the documents that were started."""
         return self._wait().tolist()
 
+    @checked
     def start_embed_query_async(self, text: str) -> None:
         """Begin to embed a query; ``wait_embed_query`` returns the embedding."""
         self._start([(self._config.query_instruction or "") + text])

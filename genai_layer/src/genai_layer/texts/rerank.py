@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from genai_layer.checked import checked
 from genai_layer.encoding import Text
 from genai_layer.errors import ModelError, PromptError
 from genai_layer.exclusive import Exclusive
@@ -49,6 +50,7 @@ class TextRerankPipeline(Exclusive):
 
     Config = configs.RerankConfig
 
+    @checked
     def __init__(
         self,
         models_path: str | Path,
@@ -71,6 +73,7 @@ class TextRerankPipeline(Exclusive):
         self.read_tokens = 0
         """Tokens of the last call's texts. Ours."""
 
+    @checked
     def rerank(self, query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
         """Return the indices and scores of the top_n best documents, the best first.
 
@@ -82,6 +85,7 @@ class TextRerankPipeline(Exclusive):
         self.start_rerank_async(query, texts)
         return self.wait_rerank()
 
+    @checked
     def start_rerank_async(self, query: str, texts: Sequence[str]) -> None:
         """Begin to rank documents; ``wait_rerank`` returns the ranks."""
         joined: list[Text] = [query + text if self._joins else (query, text) for text in texts]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from genai_layer.chat_history import ChatHistory
-from genai_layer.errors import ConfigError, PromptError
+from genai_layer.checked import read_named
+from genai_layer.errors import PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.sinks import Streamer
 from genai_layer.vision.visuals import Image, Video, read_images, read_videos
@@ -18,6 +19,12 @@ from genai_layer.vision.visuals import Image, Video, read_images, read_videos
 _FIRST = ("prompt", "history")
 _IMAGES = ("image", "images")
 _UNSUPPORTED = ("audios", "audio_streamer")
+_CALL: dict[str, Any] = {
+    **dict.fromkeys(_FIRST, str | ChatHistory),
+    "generation_config": GenerationConfig | None,
+    "streamer": Streamer,
+}
+"""Annotations of arguments by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +49,15 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
 
     Raises:
         TypeError: the prompt is missing, an argument is given twice, or there are too many.
-        PromptError: the prompt is not a text, an image or a video is broken, or there is audio.
-        ConfigError: the parameters are not a GenerationConfig.
+        ArgumentError: an argument is of another kind.
+        PromptError: an image or a video is broken, or there is audio.
     """
     given = dict(named)
     for name, value in _by_name(args).items():
         if name in given or (name in _FIRST and given.keys() & {*_FIRST}):
             raise TypeError(f"generate() got multiple values for argument {name!r}")
         given[name] = value
+    given |= read_named("generate", given, _CALL)
     prompts = [given.pop(name) for name in _FIRST if name in given]
     if len(prompts) != 1:
         raise TypeError("generate() takes one prompt or history")
@@ -63,12 +71,10 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
     for name in _IMAGES:
         given.pop(name, None)
     config = given.pop("generation_config", None)
-    if config is not None and not isinstance(config, GenerationConfig):
-        raise ConfigError(f"generation_config = {config!r}: pass a GenerationConfig")
     streamer = given.pop("streamer", None)
     pixels = read_images(images[0]) if images else []
     videos = read_videos(given.pop("videos", None), given.pop("videos_metadata", None))
-    return GenerateCall(_prompt(prompts[0]), pixels, videos, config, streamer, given)
+    return GenerateCall(prompts[0], pixels, videos, config, streamer, given)
 
 
 def _by_name(args: Sequence[Any]) -> dict[str, Any]:
@@ -82,9 +88,3 @@ def _by_name(args: Sequence[Any]) -> dict[str, Any]:
     if len(args) > len(names):
         raise TypeError(f"generate() takes at most {len(names)} positional arguments")
     return dict(zip(names, args, strict=False))
-
-
-def _prompt(given: object) -> str | ChatHistory:
-    if isinstance(given, str | ChatHistory):
-        return given
-    raise PromptError(f"prompt = {given!r}: pass a text or a ChatHistory")

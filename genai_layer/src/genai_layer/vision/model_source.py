@@ -129,7 +129,8 @@ def read_arguments(
         named: more of them by name, and properties.
 
     Raises:
-        TypeError: an argument is missing, or models in memory have no Tokenizer.
+        TypeError: an argument is missing.
+        ArgumentError: an argument is of another kind.
         ModelError: the folder has no tokenizer, or a broken one.
     """
     in_memory = "models" in named or (len(given) > 0 and isinstance(given[0], Mapping))
@@ -146,15 +147,13 @@ def _of_folder(
 
 
 def _of_memory(
-    models: Mapping[str, tuple[str, HasData]],
-    tokenizer: object,
+    models: Mapping[str, Any],
+    tokenizer: Tokenizer,
     config_dir_path: str | bytes | os.PathLike[str],
     device: str,
     generation_config: GenerationConfig | None = None,
     **properties: Any,
 ) -> Arguments[ModelsInFolder | ModelsInMemory]:
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError("VLMPipeline: models in memory need a Tokenizer; pass it after models")
     folder = Path(os.fsdecode(config_dir_path))
     source = ModelsInMemory(models, folder, generation_config or GenerationConfig())
     return Arguments(source, tokenizer, device, properties)

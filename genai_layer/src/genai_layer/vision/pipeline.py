@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, overload
 
 from genai_layer.chat_history import ChatHistory
+from genai_layer.checked import checked
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError
@@ -97,6 +98,7 @@ class VLMPipeline(TextPipeline):
         **properties: Any,
     ) -> None: ...
 
+    @checked
     def __init__(
         self,
         *args: Any,
@@ -130,6 +132,7 @@ class VLMPipeline(TextPipeline):
         self._load_time = watch.microseconds() / 1000
 
     @one_at_a_time
+    @checked
     def set_chat_template(self, chat_template: str) -> None:
         """Replace the chat template.
 

@@ -7,16 +7,16 @@ docs/reference/genai.md#videos.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from genai_layer.checked import Checked, read_as
 from genai_layer.errors import PromptError
-from genai_layer.tensor import HasData, array_of, is_tensor
+from genai_layer.tensor import HasData, array_of
 
 PixelsLike = HasData | npt.NDArray[Any]
 
@@ -29,17 +29,13 @@ def arrays_of(name: str, given: PixelsLike | Sequence[PixelsLike] | None) -> lis
         given: one tensor, several, or None.
 
     Raises:
-        PromptError: the argument is something else.
+        ArgumentError: the argument is something else.
     """
     if given is None:
         return []
-    if isinstance(given, np.ndarray) or is_tensor(given):
-        return [array_of(given)]
-    if not isinstance(given, list | tuple):
-        raise PromptError(
-            f"{name}: {type(given).__name__} is not supported; pass a tensor or a list of tensors"
-        )
-    return [array_of(tensor) for tensor in cast("Sequence[PixelsLike]", given)]
+    found = read_as(name, given, PixelsLike | Sequence[PixelsLike])
+    several: list[PixelsLike] = found if isinstance(found, list) else [found]
+    return [*map(array_of, several)]
 
 
 Image = npt.NDArray[np.uint8]
@@ -85,7 +81,7 @@ VideoLike = PixelsLike
 
 
 @dataclass(slots=True)
-class VideoMetadata:
+class VideoMetadata(Checked):
     """Facts about a video."""
 
     fps: float = 0.0
@@ -138,18 +134,17 @@ def read_metadata(metadata: object, count: int) -> list[VideoMetadata]:
         count: number of the videos.
 
     Raises:
-        PromptError: there are other objects, or not as many.
+        ArgumentError: there are other objects.
+        PromptError: there are not as many.
     """
-    if metadata is None:
-        return [VideoMetadata() for _ in range(count)]
-    if not isinstance(metadata, list | tuple):
-        raise PromptError(f"videos_metadata = {metadata!r}: pass a list of VideoMetadata")
-    found = [_checked(each) for each in cast("Sequence[object]", metadata)]
+    found: list[VideoMetadata] = (
+        read_as("videos_metadata", metadata, Sequence[VideoMetadata] | None) or []
+    )
     if len(found) not in (0, count):
         raise PromptError(
             f"videos_metadata has {len(found)} items for {count} videos; pass one for each"
         )
-    return found or read_metadata(None, count)
+    return found or [VideoMetadata() for _ in range(count)]
 
 
 def chosen_frames(video: Video, chosen: list[int]) -> Video:
@@ -164,18 +159,3 @@ def chosen_frames(video: Video, chosen: list[int]) -> Video:
             "as many, from 0"
         )
     return video[chosen] if chosen else video
-
-
-def _checked(metadata: object) -> VideoMetadata:
-    """Return facts about a video with integers and a float."""
-    if not isinstance(metadata, VideoMetadata):
-        raise PromptError(f"videos_metadata has {metadata!r}; pass a VideoMetadata for each video")
-    frames = metadata.frames_indices
-    try:
-        chosen = [operator.index(frame) for frame in frames]
-    except TypeError:
-        raise PromptError(f"frames_indices = {frames!r}: pass a list of integers") from None
-    try:
-        return VideoMetadata(float(metadata.fps), chosen)
-    except (TypeError, ValueError):
-        raise PromptError(f"fps = {metadata.fps!r}: pass a number") from None

@@ -6,16 +6,16 @@ Source: openvino_genai.WhisperGenerationConfig.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
+from genai_layer.checked import checked
 from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.generation_fields import Count
 from genai_layer.generation_rules import Rule, contradictions, unsupported
-from genai_layer.parameters import plain
 
 _UNSUPPORTED = (
     *("num_beams", "num_return_sequences", "echo", "logprobs", "stop_strings", "tree_depth"),
@@ -24,19 +24,6 @@ _UNSUPPORTED = (
 )
 
 Token = Annotated[int, Field(ge=0, lt=1 << 31)]
-
-
-def _pairs(value: object) -> object:
-    """Accept any sequences for the list and its pairs."""
-    if not isinstance(value, list | tuple):
-        return value
-    items = cast(Sequence[object], value)
-    return [
-        tuple(plain(part) for part in cast(Sequence[object], item))
-        if isinstance(item, list | tuple)
-        else item
-        for item in items
-    ]
 
 
 class WhisperGenerationConfig(GenerationConfig):
@@ -73,9 +60,7 @@ class WhisperGenerationConfig(GenerationConfig):
     return_timestamps: bool = False
     word_timestamps: bool = False
     """Timestamps of words; the pipeline must be created with word_timestamps=True."""
-    alignment_heads: Annotated[list[tuple[Count, Count]], BeforeValidator(_pairs)] = Field(
-        default_factory=list[tuple[int, int]]
-    )
+    alignment_heads: list[tuple[Count, Count]] = Field(default_factory=list[tuple[int, int]])
     """Layers and heads of cross-attention that follow the speech, for timestamps of words."""
     initial_prompt: str | None = None
     """Context of the first window's text, e.g. names and their spelling."""
@@ -87,6 +72,7 @@ class WhisperGenerationConfig(GenerationConfig):
     """Tokens that are forbidden everywhere."""
     apply_chat_template: bool = False
 
+    @checked
     def __init__(
         self, json_path: str | bytes | os.PathLike[str] | None = None, **values: Any
     ) -> None:
@@ -119,6 +105,7 @@ class WhisperGenerationConfig(GenerationConfig):
         """Token of the task."""
         return self.translate_token_id if self.task == "translate" else self.transcribe_token_id
 
+    @checked
     def language_token_id(self, language: str) -> int:
         """Return a language's token.
 
@@ -170,14 +157,3 @@ class WhisperGenerationConfig(GenerationConfig):
             self.task not in (None, "transcribe", "translate"),
             f"task = {self.task!r}: must be 'transcribe' or 'translate'",
         )
-
-
-def check_kind(config: object, kind: type[WhisperGenerationConfig]) -> None:
-    """Check the class of parameters that a caller passes.
-
-    Raises:
-        ConfigError: they are not of this kind.
-    """
-    if not isinstance(config, kind):
-        given = type(config).__name__
-        raise ConfigError(f"generation_config: {given} is not supported; pass {kind.__name__}(…)")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from genai_layer.checked import checked
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import ConfigError, PromptError
@@ -26,12 +27,12 @@ from genai_layer.sinks import Streamer, make_sink
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.decoder import Segment, TokenText
 from genai_layer.whisper.features import Audio
-from genai_layer.whisper.generation_config import WhisperGenerationConfig, check_kind
+from genai_layer.whisper.generation_config import WhisperGenerationConfig
 from genai_layer.whisper.models import WhisperFolder, WhisperModels
 from genai_layer.whisper.results import Recorder, WhisperDecodedResultChunk, WhisperDecodedResults
 from genai_layer.whisper.transcription import Transcription
 
-RawSpeech = Sequence[float] | npt.NDArray[np.floating[Any]]
+RawSpeech = npt.NDArray[np.floating[Any]] | Sequence[float]
 """Samples from -1 to 1, at the model's sampling rate (16 kHz)."""
 
 
@@ -56,6 +57,7 @@ class WhisperPipeline(Exclusive):
         RuntimeFailure: the runtime cannot compile the model.
     """
 
+    @checked
     def __init__(
         self,
         models_path: str | bytes | os.PathLike[str],
@@ -84,6 +86,7 @@ class WhisperPipeline(Exclusive):
         """Return a copy of the default parameters."""
         return self._config.updated({})
 
+    @checked
     def set_generation_config(self, config: WhisperGenerationConfig) -> None:
         """Set the default parameters; missing stop tokens and languages are the previous ones.
 
@@ -93,6 +96,7 @@ class WhisperPipeline(Exclusive):
         self._config = self._effective(config, {})
 
     @one_at_a_time
+    @checked
     def generate(
         self,
         raw_speech_input: RawSpeech,
@@ -149,7 +153,6 @@ class WhisperPipeline(Exclusive):
         Raises:
             ConfigError: parameters are unknown or contradict each other.
         """
-        check_kind(config, WhisperGenerationConfig)
         found = config.updated(changes).with_stops_of(self._config)
         if not found.lang_to_id:
             found = found.updated({"lang_to_id": self._config.lang_to_id})
@@ -162,12 +165,20 @@ class WhisperPipeline(Exclusive):
         return found
 
 
-def _audio(given: object) -> Audio:
+def _audio(given: RawSpeech) -> Audio:
     """Return the samples that a caller passes."""
-    try:
-        return np.asarray(given, np.float32)
-    except (TypeError, ValueError):
+    samples = np.asarray(given)
+    if samples.dtype.kind not in "iuf":
         raise PromptError(
-            f"the audio, a {type(given).__name__}, is no sequence of numbers; pass an array or a "
-            "list of floats"
-        ) from None
+            f"the audio, {samples.dtype} {list(samples.shape)}, is no sequence of numbers; pass an "
+            "array or a list of floats"
+        )
+    with np.errstate(over="ignore"):
+        found = samples.astype(np.float32)
+    broken = np.argwhere(~np.isfinite(found))
+    if len(broken):
+        place = tuple(broken[0].tolist())
+        raise PromptError(
+            f"the audio: sample {place[0]} is {samples[place]}; pass samples from -1 to 1"
+        )
+    return found
