@@ -91,6 +91,7 @@ REJECTED: list[tuple[Values, str]] = [
     (SAMPLED | {"top_p": 0}, "top_p = 0"),
     (SAMPLED | {"top_p": 1.1}, "top_p = 1.1"),
     (SAMPLED | {"temperature": -1.0}, "temperature = -1.0"),
+    (SAMPLED | {"temperature": 1e-46}, "temperature = 1e-46: must be positive in f32"),
     (SAMPLED | {"min_p": 1.0}, "min_p = 1.0"),
     (ONE | {"num_beams": 3, "num_beam_groups": 2}, "multiple of num_beam_groups = 2"),
     (BEAMS | {"num_return_sequences": 3}, "fewer than num_return_sequences = 3"),

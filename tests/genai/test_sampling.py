@@ -80,6 +80,13 @@ def test_temperature(logits, temperature, expected) -> None:
     assert softmax(candidates(*logits), temperature).values == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("temperature", [1e-3, 1e-30, 1e-38, 3e-39, 2.9e-39, 1e-45])
+def test_a_tiny_temperature_is_greedy(temperature: float) -> None:
+    logits = np.array([-3e38, 2, 3, -np.inf, 3], np.float32)
+    weights = softmax(Candidates.of(logits), temperature).values
+    assert weights.tolist() == [0, 0, 0.5, 0, 0.5]
+
+
 @pytest.mark.parametrize(("mass", "expected"), [(0.2, {2}), (0.9, {1, 2}), (0.95, {0, 1, 2})])
 def test_top_p_keeps_the_shortest_run_above_the_mass(mass, expected) -> None:
     assert set(top_p(softmax(candidates(1, 2, 3)), mass).ids) == expected

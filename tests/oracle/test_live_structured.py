@@ -130,6 +130,8 @@ CASES: dict[str, tuple[Make, list[str]]] = {
         lambda kind: kind(regex=r"^a*ab|c.d|[^x]\s|\d{2,}$"),
         ["ab", "aaab", "c\nd", "y ", "y\u00a0", "12", "x ", "yé", "1"],
     ),
+    "empty": (lambda kind: kind(regex=""), ["", "a"]),
+    "no repetition": (lambda kind: kind(regex="a{0}b"), ["b", "ab", ""]),
     "email": (
         lambda kind: kind(regex=r"^[a-zA-Z0-9._%+-]{1,64}@[a-z]{1,64}\.[a-z]{1,10}$"),
         ["me@here.org", "me@", "@", "a.b%c@d.e."],

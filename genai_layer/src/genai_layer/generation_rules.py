@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from genai_layer.generation_fields import UNSET, GenerationFields
 
 Rule = tuple[bool, str]
@@ -104,7 +106,11 @@ def _penalties_of_beams(fields: GenerationFields) -> Iterator[Rule]:
 def _sampling(fields: GenerationFields) -> Iterator[Rule]:
     top_p, temperature, min_p = fields.top_p, fields.temperature, fields.min_p
     yield not 0 < top_p <= 1, f"top_p = {top_p}: must be above 0 and at most 1"
-    yield not temperature > 0, f"temperature = {temperature}: must be positive"
+    yield (
+        not np.float32(temperature) > 0,
+        f"temperature = {temperature}: must be positive in f32; for the likeliest token, set "
+        "do_sample to False",
+    )
     yield not 0 <= min_p < 1, f"min_p = {min_p}: must be at least 0 and below 1"
 
 

@@ -7,8 +7,7 @@ raised.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +123,7 @@ class TextStreamer(StreamerBase):
             TypeError: a token is not an integer.
         """
         tokens = token if isinstance(token, Iterable) else (token,)
-        return self.write_text("".join(self._detokenizer.add(index(one)) for one in tokens))
+        return self.write_text("".join([self._detokenizer.add(one) for one in tokens]))
 
     @checked
     def write_text(self, text: str, tokens: Sequence[int] = ()) -> StreamingStatus:

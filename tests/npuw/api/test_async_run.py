@@ -113,3 +113,13 @@ def test_wait_waits_for_the_inference_that_a_callback_starts() -> None:
     go_on.set()
     assert run.wait(60_000)
     assert ended == ["last"]
+
+
+def test_wait_raises_the_stop_iteration_of_a_callback() -> None:
+    def stop() -> None:
+        raise StopIteration("mine")
+
+    run = AsyncRun()
+    run.start(lambda: None, stop, lambda: None)
+    with pytest.raises(StopIteration, match="mine"):
+        run.wait()

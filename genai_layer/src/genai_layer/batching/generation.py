@@ -12,7 +12,7 @@ from genai_layer.batching.places import Places, SlotRequest
 from genai_layer.batching.request import GenerationStatus, Request, status_of
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import start
-from genai_layer.decoding.reads import Read, Task
+from genai_layer.decoding.reads import Read, Task, advance
 from genai_layer.decoding.stopwatch import TokenTimes
 from genai_layer.errors import RuntimeFailure
 from genai_layer.generation_config import UNSET
@@ -103,13 +103,11 @@ class Generation:
     def _advance(self, logits: Logits | None = None) -> None:
         """Run the method up to the next tokens to read, or to its end."""
         stream, texts = self.request.stream, self._task.texts
-        try:
-            if logits is None:
-                self._read = next(self._decoding)
-            else:
-                self._read = self._decoding.send(logits)
-        except StopIteration as end:
-            self.request.texts = end.value
+        step = advance(self._decoding, logits)
+        if isinstance(step, Read):
+            self._read = step
+        else:
+            self.request.texts = step
         if self._growing is None and self.request.sequences == 1:
             self._growing = GrowingText(texts[0], bool(self.request.config.stop_strings))
         growing, complete = self._growing, self.request.texts

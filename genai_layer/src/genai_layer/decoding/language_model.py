@@ -144,13 +144,15 @@ class LanguageModel:
 def _check_numbers(logits: npt.NDArray[np.float32], tokens: int) -> None:
     """Reject NaN logits, from which sampling would choose the same token forever.
 
-    A model with a position table returns NaN beyond the table, which a sliding cache can reach.
+    Activations of some models overflow f16. A model with a position table returns NaN beyond the
+    table, which a sliding cache can reach.
 
     Raises:
         RuntimeFailure: a logit is NaN.
     """
     if np.isnan(logits.max()):
         raise RuntimeFailure(
-            f"the logits after {tokens} tokens are NaN; if the model has no positions that far, "
-            "request fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps positions low"
+            f"the logits after {tokens} tokens are NaN: activations overflowed f16, or the model "
+            "has no positions that far; set INFERENCE_PRECISION_HINT to f32 or bf16, else request "
+            "fewer tokens or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps positions low"
         )

@@ -114,12 +114,30 @@ def complete(decoding: Decoding, model: LanguageModel) -> list[GeneratedSequence
     Raises:
         RuntimeFailure: the runtime failed.
     """
+    step = advance(decoding)
+    while isinstance(step, Read):
+        logits = model.read(
+            step.rows, step.past, step.sources, last=step.last, meanwhile=step.meanwhile
+        )
+        step = advance(decoding, logits)
+    return step
+
+
+def advance(decoding: Decoding, logits: Logits | None = None) -> Read | list[GeneratedSequence]:
+    """Run a method up to the next tokens to read, or to its texts.
+
+    Args:
+        decoding: the method.
+        logits: those of the last tokens to read; None before the first ones.
+
+    Raises:
+        StopIteration: a streamer raised it, which Python turns into a RuntimeError in a generator.
+    """
     try:
-        step = next(decoding)
-        while True:
-            logits = model.read(
-                step.rows, step.past, step.sources, last=step.last, meanwhile=step.meanwhile
-            )
-            step = decoding.send(logits)
+        return next(decoding) if logits is None else decoding.send(logits)
     except StopIteration as end:
         return end.value
+    except RuntimeError as error:
+        if isinstance(error.__cause__, StopIteration):
+            raise error.__cause__ from None
+        raise

@@ -90,10 +90,22 @@ class GrammarConstraint:
 
     def _check(self) -> None:
         if self._matcher.is_error():
-            # The first line has the reason, after a position in a grammar that users do not see.
-            first = self._matcher.get_error().strip().partition("\n")[0]
-            reason = re.sub(r"^at \d+\(\d+\): ", "", first)
+            reason = reason_of(self._matcher.get_error())
             raise ConfigError(
                 f"structured_output_config: llguidance rejects the grammar: {reason}; simplify or "
                 "correct it"
             )
+
+
+_PLACE = re.compile(r"^(at )?\d+\(\d+\): ")
+_LISTING = re.compile(r"^ *\d+ \| ", re.MULTILINE)
+_MARKER = re.compile(r"^ *\^+$", re.MULTILINE)
+
+
+def reason_of(error: str) -> str:
+    """Return the reason in llguidance's error, in one line.
+
+    A place in llguidance's own grammar, which users do not see, and a listing of it are left out.
+    """
+    reason = _LISTING.split(_PLACE.sub("", error.strip()), maxsplit=1)[0]
+    return " ".join(_MARKER.sub("", reason).split())

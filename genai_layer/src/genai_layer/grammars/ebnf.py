@@ -11,10 +11,10 @@ from genai_layer.grammars.expressions import (
     Expression,
     Literal,
     Reference,
-    Repeat,
     Rules,
     Sequence,
     children,
+    repeated,
 )
 from genai_layer.grammars.scanner import MAX_NESTING, Scanner
 
@@ -112,7 +112,7 @@ class _Parser:
         self._space()
         limits = self._scanner.quantifier()
         self._space()
-        return element if limits is None else Repeat(element, *limits)
+        return element if limits is None else repeated(element, *limits)
 
     def _element(self) -> Expression:
         scanner = self._scanner

@@ -93,6 +93,11 @@ def children(expression: Expression) -> Iterator[Expression]:
             pass
 
 
+def repeated(body: Expression, least: int, most: int | None) -> Expression:
+    """Return a repetition; at most 0 times is the empty text, as llguidance rejects the form."""
+    return Sequence(()) if most == 0 else Repeat(body, least, most)
+
+
 def either(texts: tuple[str, ...]) -> Expression:
     """Return a choice of exact texts, or the only one."""
     options = tuple(Literal(text) for text in texts)

@@ -22,6 +22,7 @@ from genai_layer.grammars.expressions import (
     Repeat,
     Sequence,
     TextUntil,
+    repeated,
 )
 from genai_layer.grammars.references import at_pointer, extended, with_pointers
 from genai_layer.grammars.regex import parse_regex
@@ -152,7 +153,7 @@ def _text(schema: dict[str, Any]) -> Expression:
         value = parse_regex(_field(schema, "pattern", str))
     elif {"minLength", "maxLength"} & schema.keys():
         most = _field(schema, "maxLength", int) if "maxLength" in schema else None
-        value = Repeat(_LINE, _field(schema, "minLength", int), most)
+        value = repeated(_LINE, _field(schema, "minLength", int), most)
     else:
         return TextUntil((_END,))
     return Sequence((_SPACE, value, _SPACE, Literal(_END)))

@@ -11,8 +11,8 @@ from genai_layer.grammars.expressions import (
     Choice,
     Expression,
     Literal,
-    Repeat,
     Sequence,
+    repeated,
 )
 from genai_layer.grammars.scanner import ANY, MAX_NESTING, SHORTHANDS, SYNTAX, Scanner
 
@@ -65,7 +65,7 @@ class _Parser:
         scanner.accept("?")  # Lazy repetitions match the same texts.
         if scanner.peek() in ("*", "+", "?", "{"):
             scanner.fail("two repetitions follow each other; group the first one")
-        return Repeat(atom, *limits)
+        return repeated(atom, *limits)
 
     def _atom(self) -> Expression:
         scanner = self._scanner

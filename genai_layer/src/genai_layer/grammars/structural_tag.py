@@ -47,7 +47,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
 """Fields of each type, which must not be missing or empty."""
 
 _FLAGS = ("at_least_one", "stop_after_first")
-_MAY_BE_EMPTY = ("begin", "end", "separator")
+_MAY_BE_EMPTY = ("begin", "end", "separator", "pattern")
 _FREE = ("any_text", "triggered_tags")
 
 

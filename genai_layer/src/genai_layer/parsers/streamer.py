@@ -79,7 +79,7 @@ class TextParserStreamer(TextStreamer):
         if isinstance(chunk, str):
             return self._parse(chunk, [])
         tokens = [index(token) for token in chunk]
-        return self.write_text("".join(map(self._detokenizer.add, tokens)), tokens)
+        return self.write_text("".join([self._detokenizer.add(token) for token in tokens]), tokens)
 
     def _clear(self) -> None:
         self._detokenizer = Detokenizer(self._decode)

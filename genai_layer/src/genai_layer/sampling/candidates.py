@@ -108,10 +108,19 @@ def top_k(candidates: Candidates, count: int) -> Candidates:
     return candidates.kept(largest_in_heap_order(candidates.values, count))
 
 
+_LARGEST = np.finfo(np.float32).max
+
+
 def softmax(candidates: Candidates, temperature: float = 1.0) -> Candidates:
-    """Return candidates with their probabilities; a low temperature sharpens them."""
+    """Return candidates with their probabilities; a low temperature sharpens them.
+
+    Below 2.9e-39, the reciprocal exceeds f32: the candidates of the highest logit share all of the
+    probability, which is the limit for 0. openvino_genai then draws from NaN.
+    """
     logits = candidates.values
-    weights = np.exp((logits - logits.max()) * (np.float32(1) / np.float32(temperature)))
+    with np.errstate(over="ignore"):
+        scale = np.minimum(np.float32(1) / np.float32(temperature), _LARGEST)
+        weights = np.exp((logits - logits.max()) * scale)
     return Candidates(candidates.ids, weights / ordered_sums(weights)[-1])
 
 

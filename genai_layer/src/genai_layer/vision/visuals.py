@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ def arrays_of(name: str, given: PixelsLike | Sequence[PixelsLike] | None) -> lis
     if given is None:
         return []
     found = read_as(name, given, PixelsLike | Sequence[PixelsLike])
-    several: list[PixelsLike] = found if isinstance(found, list) else [found]
+    several = cast("list[PixelsLike]", found if isinstance(found, list) else [found])
     return [*map(array_of, several)]
 
 
