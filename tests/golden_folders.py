@@ -5,6 +5,8 @@ A test module imports the fixtures under the names that its tests have for them.
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,3 +43,23 @@ def embedding_folder(load_module: Load, tmp_path_factory: pytest.TempPathFactory
     """Folder of the tiny Qwen3-VL for embeddings."""
     restore, vision = load_module(RESTORE).restore, load_module(VISION)
     return load_module(EMBEDDING).write(restore, vision, tmp_path_factory.mktemp("embedding"))
+
+
+@pytest.fixture(scope="module")
+def pipeline_folders(
+    load_module: Load, vision_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Folders of a tiny model of texts, of speech (Whisper) and of images (Qwen2-VL)."""
+    restore = load_module(RESTORE).restore
+    texts = tmp_path_factory.mktemp("bert")
+    restore(GOLDENS / "texts", "bert", texts)
+    shutil.copy(GOLDENS / "rag" / "encoder.json", texts / "tokenizer.json")
+    (texts / "tokenizer_config.json").write_text(json.dumps({"pad_token": "[PAD]"}))
+    (texts / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    parts = [
+        restore(GOLDENS / "whisper", f"{part}_fp16", tmp_path_factory.mktemp(part))
+        for part in ("encoder", "decoder")
+    ]
+    speech = tmp_path_factory.mktemp("whisper")
+    load_module(GOLDENS / "whisper" / "folder.py").write(*parts, speech)
+    return {"texts": texts, "speech": speech, "vision": vision_folder}

@@ -5,10 +5,7 @@ The pipelines run on the real OpenVINO, which compiles a small model at once.
 
 from __future__ import annotations
 
-import json
-import shutil
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,32 +16,11 @@ from tests.genai.argument_walk import KINDS, complaint, places
 import genai_layer
 from genai_layer import GenerationConfig, Tensor, Tokenizer
 
-GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 SHORT = GenerationConfig(max_new_tokens=1)
 IMAGE = Tensor(np.zeros((1, 28, 28, 3), np.uint8))
 CALL = {"prompt": "a", "generation_config": SHORT}
 
-vision = golden_folders.vision_folder
-
-
-@pytest.fixture(scope="module")
-def folders(load_module: Any, vision: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Folders of a model of each kind."""
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    texts = tmp_path_factory.mktemp("bert")
-    restore(GOLDENS / "texts", "bert", texts)
-    shutil.copy(GOLDENS / "rag" / "encoder.json", texts / "tokenizer.json")
-    (texts / "tokenizer_config.json").write_text(json.dumps({"pad_token": "[PAD]"}))
-    (texts / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    parts = [
-        restore(GOLDENS / "whisper", f"{part}_fp16", tmp_path_factory.mktemp(part))
-        for part in ("encoder", "decoder")
-    ]
-    speech = load_module(GOLDENS / "whisper" / "folder.py").write(
-        *parts, tmp_path_factory.mktemp("whisper")
-    )
-    return {"texts": texts, "speech": speech, "vision": vision}
-
+vision_folder, folders = golden_folders.vision_folder, golden_folders.pipeline_folders
 
 AUDIO = np.zeros(1600, np.float32)
 EXAMPLES: dict[str, dict[str, Any]] = {

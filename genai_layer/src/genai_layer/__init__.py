@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from genai_layer.embedding.pipeline import EmbeddingPipeline as EmbeddingPipeline
     from genai_layer.embedding.pipeline import EmbedResult as EmbedResult
     from genai_layer.errors import AdapterError as AdapterError
+    from genai_layer.errors import ArgumentError as ArgumentError
     from genai_layer.errors import BusyError as BusyError
     from genai_layer.errors import ConfigError as ConfigError
     from genai_layer.errors import GenAIError as GenAIError
@@ -115,6 +116,7 @@ _HOMES = {
     "WhisperRawPerfMetrics": "whisper.results",
     "WhisperWordTiming": "whisper.results",
     "AdapterError": "errors",
+    "ArgumentError": "errors",
     "BusyError": "errors",
     "ConfigError": "errors",
     "GenAIError": "errors",

@@ -230,6 +230,8 @@ def describe(hint: Any, plural: bool = False) -> str:
     if _GENERICS.get(origin) in (_list, _set):
         elements = "" if parts[0] is Any else f" of {describe(parts[0], plural=True)}"
         return f"{'lists' if plural else 'a list'}{elements}"
+    if _GENERICS.get(origin) is _dict and parts[1] is not Any:
+        return f"{'dict' if plural else 'a dict'} of {describe(parts[1], plural=True)}"
     if origin is tuple:
         return f"({', '.join(describe(part, plural=True) for part in parts)})"
     name: str = (origin or hint).__name__

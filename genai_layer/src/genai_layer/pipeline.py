@@ -26,7 +26,7 @@ from genai_layer.npu import StaticLengths, imports_blob, npu_properties
 from genai_layer.parsers.streamer import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt import Prompt
-from genai_layer.properties import read_properties, take_mechanisms, taken_adapters
+from genai_layer.properties import for_device, read_properties, take_mechanisms, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
@@ -121,7 +121,8 @@ class LLMPipeline(TextPipeline):
     ) -> None:
         watch = Stopwatch()
         given = read_arguments(args, named)
-        device, properties = given.device, given.properties
+        device = given.device
+        properties = for_device(given.properties, device)
         tokenizer = given.tokenizer
         adapters = taken_adapters(properties, adapters)
         speculation, given_properties = Speculation.taken(properties), dict(properties)

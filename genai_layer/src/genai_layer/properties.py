@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
+from genai_layer.checked import read_as
 from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.parameters import plain as scalar
@@ -73,6 +74,26 @@ def with_dictionary(
         stacklevel=stacklevel,
     )
     return {**config, **properties}
+
+
+_BY_DEVICE = "DEVICE_PROPERTIES"
+
+
+def for_device(properties: Mapping[str, Any], device: str) -> dict[str, Any]:
+    """Return a pipeline's properties, with those of its device in DEVICE_PROPERTIES.
+
+    They replace properties of the same name, and those of other devices are left out, as in
+    OpenVINO.
+
+    Raises:
+        ArgumentError: DEVICE_PROPERTIES has no dictionary for each device.
+    """
+    found = dict(properties)
+    if _BY_DEVICE not in found:
+        return found
+    hint = Mapping[str, Mapping[str, Any]]
+    by_device: Any = read_as(_BY_DEVICE, plain(found.pop(_BY_DEVICE)), hint)
+    return found | dict(by_device.get(device, {}))
 
 
 def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfig | None:

@@ -104,6 +104,36 @@ FORMS: dict[str, Callable[[Kind], Any]] = {
 }
 
 
+INTEGERS = ("i4", "i1", "u1", "i2", "u2", "u4", "i8", "u8")
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("type_", INTEGERS)
+def test_arrays_of_any_integers_are_accepted_as_openvino_does(
+    kinds: Callable[[str], Kind], type_: str
+) -> None:
+    kind = kinds("language")
+    given = {name: values.astype(type_) for name, values in kind.inputs.items()}
+    expected = kind.expected()
+    assert same(kind.begin().infer(given), expected)
+    assert same(kind.begin().infer([*given.values()]), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.full((1, 5), 1 << 63, np.uint64), "input_ids: uint64 from .* does not fit i64"),
+        (np.ones((1, 5), np.float32), "input_ids is float32"),
+        (np.ones((1, 5), bool), "input_ids is bool"),
+        (foreign(np.ones((1, 5), np.int32)), "input_ids is int32"),
+    ],
+)
+def test_other_ids_are_rejected(kinds: Callable[[str], Kind], values: Any, message: str) -> None:
+    kind = kinds("language")
+    with pytest.raises(TensorError, match=message):
+        kind.begin().infer(kind.inputs | {"input_ids": values})
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("form", FORMS)
 def test_all_forms_of_inputs_return_the_same_results(kind: Kind, form: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from genai_layer.call_form import call_form
 from genai_layer.errors import PropertyError
-from genai_layer.properties import read_properties
+from genai_layer.properties import for_device, read_properties
 from genai_layer.scheduler import SchedulerConfig
 from genai_layer.speculation.request import Speculation
 from genai_layer.tokenizer import Tokenizer
@@ -49,8 +49,9 @@ def _with_tokenizer(
     tokenizer: Tokenizer, scheduler_config: SchedulerConfig, device: str, **properties: Any
 ) -> Arguments:
     _check(scheduler_config)
-    speculation = Speculation.taken(properties)
-    return Arguments(tokenizer, scheduler_config, device, properties, speculation)
+    given = for_device(properties, device)
+    speculation = Speculation.taken(given)
+    return Arguments(tokenizer, scheduler_config, device, given, speculation)
 
 
 def _with_dictionaries(
@@ -64,7 +65,7 @@ def _with_dictionaries(
     # Tokenizers compile no model, and language models have no vision encoder: checked, not used.
     read_properties(tokenizer_properties)
     read_properties(vision_encoder_properties)
-    given = dict(properties)
+    given = for_device(properties, device)
     speculation = Speculation.taken(given)
     return Arguments(None, scheduler_config, device, given, speculation)
 

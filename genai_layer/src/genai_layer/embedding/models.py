@@ -21,7 +21,7 @@ from genai_layer.embedding.prompts import EmbeddingPrompts, Visual
 from genai_layer.errors import ConfigError, PromptError, runtime_failures
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.npu import StaticLengths
-from genai_layer.properties import read_properties
+from genai_layer.properties import for_device, read_properties
 from genai_layer.runtime import AnyModel, Array, Core
 from genai_layer.runtimes import load_core
 from genai_layer.texts.config import EmbeddingConfig, PoolingType, settle
@@ -159,7 +159,7 @@ class VisualModel:
         if config is None:
             properties = {"pooling_type": PoolingType.LAST_TOKEN, **properties}
         config, rest = settle(EmbeddingConfig, config, properties)
-        language = others = read_properties(rest)
+        language = others = read_properties(for_device(rest, device))
         self._lengths: StaticLengths | None = None
         if device == "NPU":
             if config.pooling_type is not PoolingType.LAST_TOKEN:

@@ -16,7 +16,7 @@ from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.model_folder import find_model, read_tokenizer
 from genai_layer.model_kinds import check_reader
 from genai_layer.npu import OnFull, StaticLengths, npu_properties
-from genai_layer.properties import read_properties, take_mechanisms
+from genai_layer.properties import for_device, read_properties, take_mechanisms
 from genai_layer.runtime import CompiledModel, Core, InferRequest
 from genai_layer.runtimes import load_core
 from genai_layer.tokenizer import Tokenizer
@@ -102,7 +102,7 @@ def open_draft(given: DraftModel, place: Place) -> OpenDraft:
     check_reader(given.folder, "LLMPipeline")
     device = given.device or place.device
     inherits = device == place.device
-    chosen = dict(given.properties or (_inherited(place) if inherits else {}))
+    chosen = for_device(given.properties or (_inherited(place) if inherits else {}), device)
     take_mechanisms(chosen, device)
     properties = read_properties(chosen)
     if read_tokenizer(given.folder).get_vocab() != place.tokenizer.get_vocab():

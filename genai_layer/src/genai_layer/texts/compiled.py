@@ -25,7 +25,7 @@ from genai_layer.files import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.model_kinds import export_task
 from genai_layer.npu import npu_properties
-from genai_layer.properties import read_properties
+from genai_layer.properties import for_device, read_properties
 from genai_layer.runtime import Array, Core, InferRequest
 from genai_layer.runtimes import load_core
 from genai_layer.texts.config import TextConfig
@@ -142,7 +142,7 @@ class TextModel:
         lengths: tuple[int | None, int | None],
         core: Core | None,
     ) -> None:
-        wanted = read_properties(properties)
+        wanted = read_properties(for_device(properties, device))
         self._longest: int | None = None
         model, config = find_model(folder), read_object(folder / "config.json")
         if device == "NPU":

@@ -25,7 +25,7 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.npu import StaticLengths
 from genai_layer.prompt import Prompt
-from genai_layer.properties import read_properties, take_mechanisms, taken_adapters
+from genai_layer.properties import for_device, read_properties, take_mechanisms, taken_adapters
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
@@ -108,7 +108,8 @@ class VLMPipeline(TextPipeline):
     ) -> None:
         watch = Stopwatch()
         given = read_arguments(args, named)
-        device, source, properties = given.device, given.source, given.properties
+        device, source = given.device, given.source
+        properties = for_device(given.properties, device)
         adapters = taken_adapters(properties, adapters)
         speculation, given_properties = Speculation.taken(properties), dict(properties)
         speculation.exclude_draft("VLMPipeline")

@@ -20,7 +20,7 @@ from genai_layer.errors import ConfigError, PromptError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.model_kinds import check_reader
-from genai_layer.properties import read_properties
+from genai_layer.properties import for_device, read_properties
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, make_sink
@@ -73,7 +73,7 @@ class WhisperPipeline(Exclusive):
         tokenizer = read_tokenizer(folder)
         read = WhisperFolder.read(folder, tokenizer)
         core = load_core(device) if core is None else core
-        given = read_properties(properties)
+        given = read_properties(for_device(properties, device))
         self._models = WhisperModels(read, tokenizer, core, device, given, word_timestamps)
         self._config = read.config.updated({"word_timestamps": word_timestamps})
         self._load_time = watch.microseconds() / 1000

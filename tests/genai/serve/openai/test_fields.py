@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from tests.genai.serve.openai.conftest import Serve
 
+from genai_layer.serve.openai.schemas.chat import ChatRequest
+from genai_layer.serve.openai.schemas.responses import ResponseRequest
 from genai_layer.serve.openai.validation import rejection
 
 CHAT: Any = {"model": "toy", "messages": [{"role": "user", "content": "a"}]}
@@ -136,3 +139,25 @@ def test_the_deepest_of_several_errors_is_reported() -> None:
     ]
     found = rejection(errors, {"a": [{}]})
     assert (str(found), found.param) == ("a.0.c: is missing; add it", "a.0.c")
+
+
+NUMBERS = [
+    (path, name)
+    for path, body in (("chat/completions", ChatRequest), ("responses", ResponseRequest))
+    for name, field in body.model_fields.items()
+    if "float" in str(field.annotation)
+]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize(("path", "name"), NUMBERS)
+def test_numbers_are_finite(
+    serve: Serve, http: TestClient, path: str, name: str, number: str
+) -> None:
+    serve("x")
+    given = '"input": "a"' if path == "responses" else f'"messages": {json.dumps(CHAT["messages"])}'
+    value = f'{{"1": {number}}}' if name == "logit_bias" else number
+    body = f'{{"model": "toy", {given}, "{name}": {value}}}'
+    reply = http.post(f"/v1/{path}", content=body, headers={"content-type": "application/json"})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"].startswith(name)

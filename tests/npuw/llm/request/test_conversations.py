@@ -232,7 +232,7 @@ def test_the_error_for_a_long_prompt_states_the_limit_and_the_request_stays_usab
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"input_ids": np.zeros((1, 3), np.int32)}, "input_ids is int32"),
+        ({"input_ids": np.zeros((1, 3), np.float32)}, "input_ids is float32"),
         ({"input_ids": np.zeros((2, 3), np.int64)}, "missing: beam_idx, which 2 rows"),
         ({"position_ids": np.zeros((1, 2), np.int64)}, "has 3 tokens, but position_ids has 2"),
         ({"attention_mask": np.ones((1, 9), np.int64)}, "attention_mask has 9 positions"),
