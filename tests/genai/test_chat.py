@@ -163,7 +163,9 @@ def test_templates_have_variables_for_tokens_tools_and_context(tmp_path) -> None
     history.set_extra_context({"mood": "calm"})
     apply = tokenizer.apply_chat_template
     assert apply(history, True) == '<bos>u["own"]calm'
-    assert apply(history, True, tools=["é"], extra_context={"mood": "gay"}) == '<bos>u["é"]gay'
+    assert apply(history, True, tools=[{"a": "é"}], extra_context={"mood": "gay"}) == (
+        '<bos>u[{"a": "é"}]gay'
+    )
     assert apply(history, True, chat_template="{{ mood }}!") == "calm!"
 
 

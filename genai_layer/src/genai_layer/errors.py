@@ -13,8 +13,8 @@ GenAIError (RuntimeError)
 │   ├── TranscriptError     a file is not a saved chat, or would be replaced by one
 │   └── PromptError         a prompt is empty, too long, or outside the vocabulary
 │       └── PromptTooLong   a prompt exceeds the lengths of the model
-├── ArgumentError           an argument is of a wrong kind: ConfigError, PropertyError, PromptError
-│                           and TypeError at a time
+├── ArgumentError           an argument is of a wrong kind: a ConfigError, PropertyError,
+│                           AdapterError, PromptError and TypeError at a time
 └── RuntimeFailure          the runtime below could not compile or run the model
 """
 
@@ -89,7 +89,7 @@ class PromptTooLong(PromptError):
     """A prompt exceeds the lengths of the model."""
 
 
-class ArgumentError(ConfigError, PropertyError, PromptError, TypeError):
+class ArgumentError(ConfigError, PropertyError, AdapterError, PromptError, TypeError):
     """An argument is of a wrong kind, e.g. a text in place of a list of texts.
 
     Python's TypeError, as in openvino_genai; and the error of any value that the argument rejects.

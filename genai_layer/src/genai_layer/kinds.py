@@ -97,7 +97,7 @@ def _instance(kind: Any) -> Reader:
 def _protocol(kind: Any) -> Reader:
     # Arrays and bytes have members of the same names, which do something else.
     return lambda value: _required(
-        value, isinstance(value, kind) and not isinstance(value, np.ndarray | bytes)
+        value, isinstance(value, kind) and not isinstance(value, np.ndarray | np.generic | bytes)
     )
 
 

@@ -179,7 +179,7 @@ class Tokenizer:
         history: ChatHistory | Sequence[Mapping[str, Any]],
         add_generation_prompt: bool,
         chat_template: str = "",
-        tools: Sequence[Any] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
         extra_context: Mapping[str, Any] | None = None,
     ) -> str:
         """Render messages as a prompt, in the form that the template supports.

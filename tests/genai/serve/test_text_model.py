@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from tests.genai.serve.conftest import Parts, greedy, run, text_of
 
-from genai_layer import ConfigError, GenerationFinishReason
+from genai_layer import ConfigError, GenerationFinishReason, StructuredOutputConfig
 from genai_layer.serve.engine import running as running_module
 from genai_layer.serve.errors import (
     BadRequest,
@@ -16,6 +16,7 @@ from genai_layer.serve.errors import (
     ShuttingDown,
     SlowReader,
     TimedOut,
+    as_serve_error,
 )
 
 Make = Callable[..., Parts]
@@ -175,5 +176,17 @@ def test_a_shutdown_lets_requests_finish_or_ends_them(parts: Make) -> None:
         with pytest.raises(ShuttingDown):
             await text_of(long)
         await ending
+
+    run(ask())
+
+
+def test_a_broken_grammar_is_the_clients_error_with_its_reason(parts: Make) -> None:
+    async def ask() -> None:
+        model = await parts().models.text("toy")
+        schema = StructuredOutputConfig(json_schema='{"type": "string", "pattern": "(?=a)"}')
+        with pytest.raises(ConfigError, match="look-around, .* is not supported") as caught:
+            await text_of(await model.submit("a", greedy(3, structured_output_config=schema), ""))
+        assert isinstance(as_serve_error(caught.value), BadRequest)
+        assert "look-around" in str(as_serve_error(caught.value))
 
     run(ask())

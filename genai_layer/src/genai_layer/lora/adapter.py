@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from genai_layer.abilities import LowRank
 from genai_layer.checked import checked
@@ -20,6 +21,7 @@ from genai_layer.errors import AdapterError
 from genai_layer.files import is_file
 from genai_layer.lora.safetensors import read_tensors
 from genai_layer.runtime import Array
+from genai_layer.tensor import HasData, array_of
 
 _SUFFIX = ".safetensors"
 _PART = re.compile(r"(?P<layer>.+)[_.]lora[_.](?P<part>A|B|down|up)\.weight", re.DOTALL)
@@ -28,6 +30,11 @@ _IGNORED = re.compile(r".*\.alpha", re.DOTALL)
 """Alpha in the file: ignored, as in openvino_genai; AdapterConfig sets alpha."""
 _WHOLE = re.compile(r".*(lm_head|embed_tokens)\.weight", re.DOTALL)
 _PARTS = {"A": "A", "down": "A", "B": "B", "up": "B"}
+
+
+Bytes = HasData | npt.NDArray[Any]
+Content = str | bytes | os.PathLike[Any] | Bytes
+"""An adapter's file, or its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +66,16 @@ class Adapter:
     """
 
     @checked
-    def __init__(
-        self, path: str | bytes | os.PathLike[Any] | Any | None = None, *, safetensor: Any = None
-    ) -> None:
+    def __init__(self, path: Content | None = None, *, safetensor: Bytes | None = None) -> None:
         self._source = ""
         self._layers: Mapping[str, Pair] = {}
         if isinstance(path, str | bytes | os.PathLike):
-            file = Path(os.fsdecode(path))  # pyright: ignore[reportUnknownArgumentType] (of either text)
+            file = Path(os.fsdecode(path))
             self._source = str(file)
             self._layers = self._read(_file_content(file))
-        elif path is not None or safetensor is not None:
+        elif (given := safetensor if path is None else path) is not None:
             self._source = "the adapter that was given as a tensor"
-            self._layers = self._read(_tensor_content(safetensor if path is None else path))
+            self._layers = self._read(array_of(given).tobytes())
 
     @property
     def source(self) -> str:
@@ -110,16 +115,6 @@ def _file_content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise AdapterError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _tensor_content(tensor: object) -> bytes:
-    values: object = getattr(
-        tensor, "data", None
-    )  # an openvino.Tensor's data is an array; an array's is a memoryview
-    for each in (tensor, values):
-        if isinstance(each, np.ndarray):
-            return cast(Array, each).tobytes()
-    raise AdapterError(f"{type(tensor).__name__} is no adapter; pass a path or a tensor of bytes")
 
 
 def _pairs(tensors: Mapping[str, Array]) -> Mapping[str, Pair]:

@@ -12,7 +12,7 @@ from typing import Any, Self, cast, overload
 import numpy as np
 
 from genai_layer.checked import checked
-from genai_layer.errors import ConfigError
+from genai_layer.errors import ArgumentError, ConfigError
 from genai_layer.kinds import brief
 from genai_layer.lora.adapter import Adapter
 from genai_layer.named_enum import NamedEnum
@@ -176,7 +176,7 @@ def _named(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     kinds = {"mode": Mode, "adapter": Adapter, "adapters": Sequence, "alpha": Real}
     for name, value in given.items():
         if name not in kinds or not isinstance(value, kinds[name]):
-            raise ConfigError(f"AdapterConfig: {name} = {brief(value)}: {_FORMS}")
+            raise ArgumentError(f"AdapterConfig: {name} = {brief(value)}: {_FORMS}")
     if ("alpha" in given) > ("adapter" in given) or {"adapter", "adapters"} <= given.keys():
         raise ConfigError(f"AdapterConfig: {_FORMS}")
     return given
@@ -203,7 +203,7 @@ def _pair(given: Any) -> tuple[Adapter, float]:
     except (TypeError, ValueError):
         adapter, alpha = given, None
     if not isinstance(adapter, Adapter) or not isinstance(alpha, Real):
-        raise ConfigError(f"AdapterConfig: {brief(given)}: {_FORMS}")
+        raise ArgumentError(f"AdapterConfig: {brief(given)}: {_FORMS}")
     if not abs(float(alpha)) <= float(np.finfo(np.float32).max):
         raise ConfigError(f"AdapterConfig: alpha = {alpha}: must be a finite f32")
     return adapter, float(np.float32(float(alpha)))

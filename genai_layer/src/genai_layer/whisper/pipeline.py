@@ -124,7 +124,7 @@ class WhisperPipeline(Exclusive):
         decode = TextDecoder(self._models.tokenizer)
         text = TokenText(decode, make_sink(streamer, hold=False))
         said = Transcription(self._models, config, recorder, text)
-        said.run(_audio(raw_speech_input))
+        said.run(read_audio(raw_speech_input))
         with recorder.measure(recorder.raw.detokenization_durations):
             texts = [decode(said.tokens)]
         recorder.metrics.num_generated_tokens = len(said.tokens)
@@ -165,8 +165,12 @@ class WhisperPipeline(Exclusive):
         return found
 
 
-def _audio(given: RawSpeech) -> Audio:
-    """Return the samples that a caller passes."""
+def read_audio(given: RawSpeech) -> Audio:
+    """Return the samples that a caller passes.
+
+    Raises:
+        PromptError: the samples are no numbers, or one is not finite in f32.
+    """
     samples = np.asarray(given)
     if samples.dtype.kind not in "iuf":
         raise PromptError(
