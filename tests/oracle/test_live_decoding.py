@@ -20,6 +20,8 @@ pytestmark = pytest.mark.oracle
 QUESTION, OTHER = "What is an NPU?", "Who reads a blob?"
 EXACTLY = {"INFERENCE_PRECISION_HINT": "f32"}
 
+SAMPLED: dict[str, Any] = {"max_new_tokens": 5, "do_sample": True}
+
 BEAMS = [(4, 1, 3), (4, 2, 4), (15, 3, 15)]
 """Numbers of beams, of groups, and of returned texts."""
 SEARCHES: list[dict[str, Any]] = [
@@ -94,6 +96,20 @@ def test_a_seed_draws_the_same_tokens(pipes, filters, seed) -> None:
         "temperature": 3.0 if seed % 2 else 1.7,
     }
     check_equal(pipes["SDPA"], [QUESTION], parameters)
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-30, 1e-38, 3e-39])
+def test_a_low_temperature_is_equal(pipes, temperature: float) -> None:
+    check_equal(pipes["SDPA"], [QUESTION], SAMPLED | {"temperature": temperature})
+
+
+@pytest.mark.parametrize("temperature", [2.9e-39, 1e-45])
+def test_below_that_the_texts_are_greedy_here_alone(pipes, temperature: float) -> None:
+    """The real one draws from NaN: 1 / temperature is infinite in f32."""
+    own, real = pipes["SDPA"]
+    greedy = own.generate([QUESTION], max_new_tokens=5).texts
+    assert own.generate([QUESTION], **SAMPLED, temperature=temperature).texts == greedy
+    assert real.generate([QUESTION], **SAMPLED, temperature=temperature).texts != greedy
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,11 @@ def test_both_accept_inputs_as_a_list_and_return_results_by_index(
     assert np.abs(found[0] - expected[0]).max() <= 1e-4 * np.abs(expected[0]).max()
     assert len(found) == len(expected)
     assert found[ours.output()] is found["logits"]
+    for type_ in ("i1", "u1", "i2", "u2", "i4", "u4", "u8"):
+        given = [ids % 100, np.ones_like(ids), np.array([[0, 1, 2]]), np.zeros(1, np.int32)]
+        other = [each.astype(type_) for each in given]
+        assert np.array_equal(theirs(other)[0], theirs(given)[0])
+        assert np.array_equal(ours(other)[0], ours(given)[0])
 
 
 def _ours(ports: Any) -> Ports:

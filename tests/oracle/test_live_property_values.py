@@ -12,7 +12,8 @@ import openvino.properties as props
 import openvino.properties.hint as hints
 import pytest
 
-from genai_layer.properties import plain
+from genai_layer import ArgumentError
+from genai_layer.properties import for_device, plain
 from npuw_layer.options import parse_options
 
 pytestmark = pytest.mark.oracle
@@ -68,3 +69,32 @@ def test_openvino_cuts_tokens_into_groups_of_32_and_stays_exact_without_groups(
     )
     np.testing.assert_array_equal(whole, exact)
     assert np.abs(grouped - exact).max() > 1e-4 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize(
+    "by_device",
+    [
+        {"CPU": {"INFERENCE_PRECISION_HINT": "f32"}},
+        {"CPU": {"INFERENCE_PRECISION_HINT": "f32"}, "NPU": {"NO_SUCH": 1}},
+        {"NPU": {"NO_SUCH": 1}},
+        {},
+    ],
+    ids=str,
+)
+def test_properties_by_device_are_openvinos(by_device: Any, demo_ir: Path) -> None:
+    given = {"INFERENCE_PRECISION_HINT": "bf16", "DEVICE_PROPERTIES": by_device}
+    core = ov.Core()
+    model = core.read_model(demo_ir)
+    theirs = core.compile_model(model, "CPU", given)
+    ours = core.compile_model(model, "CPU", for_device(given, "CPU"))
+    name = "INFERENCE_PRECISION_HINT"
+    assert ours.get_property(name) == theirs.get_property(name)
+
+
+@pytest.mark.parametrize("wrong", ["x", 3, None, [1], {"CPU": "x"}, {"CPU": None}], ids=str)
+def test_other_containers_are_errors_of_both(wrong: Any, demo_ir: Path) -> None:
+    given = {"DEVICE_PROPERTIES": wrong}
+    with pytest.raises(RuntimeError):
+        ov.Core().compile_model(demo_ir, "CPU", given)
+    with pytest.raises(ArgumentError):
+        for_device(given, "CPU")

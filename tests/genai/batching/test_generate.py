@@ -154,7 +154,7 @@ def test_a_streamer_may_add_requests_but_not_run_steps(pipes: Pipes) -> None:
         ([], [], ConfigError, "generation_config"),
         ([], [greedy()], PromptError, "at least one"),
         (np.array([[1, 2], [3, 4]]), [greedy()] * 2, PromptError, "prompts = array"),
-        ("a", [greedy()], PromptError, "type str, not a list"),
+        ("a", [greedy()], PromptError, "a text, not a list"),
         (["a"], [{"max_new_tokens": 1}], ConfigError, "a list of GenerationConfig"),
         (["a", "b"], [greedy()], ConfigError, "1 for 2 prompts"),
         (["a", "b"], greedy(), ConfigError, "one for each prompt"),

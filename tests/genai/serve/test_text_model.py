@@ -184,7 +184,7 @@ def test_a_broken_grammar_is_the_clients_error_with_its_reason(parts: Make) -> N
     async def ask() -> None:
         model = await parts().models.text("toy")
         schema = StructuredOutputConfig(json_schema='{"type": "string", "pattern": "(?=a)"}')
-        with pytest.raises(ConfigError, match="look-around, .* is not supported") as caught:
+        with pytest.raises(ConfigError, match=r"look-around, .* is not supported") as caught:
             await text_of(await model.submit("a", greedy(3, structured_output_config=schema), ""))
         assert isinstance(as_serve_error(caught.value), BadRequest)
         assert "look-around" in str(as_serve_error(caught.value))

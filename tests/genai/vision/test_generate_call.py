@@ -84,7 +84,7 @@ def test_missing_and_repeated_arguments_are_type_errors(
 def test_what_is_not_supported_is_named(named: dict[str, Any], message: str) -> None:
     with pytest.raises(PromptError, match=message):
         read_call(("a",), named)
-    with pytest.raises(PromptError, match="pass a text or a ChatHistory"):
+    with pytest.raises(PromptError, match="pass a str or a ChatHistory"):
         read_call((["a"],), {})
     with pytest.raises(ConfigError, match="pass a GenerationConfig"):
         read_call(("a",), {"generation_config": 3})

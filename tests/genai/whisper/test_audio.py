@@ -27,5 +27,5 @@ def test_a_sample_that_is_not_finite_is_named(wrong: float, form: Any) -> None:
 
 @pytest.mark.parametrize("given", [np.array(["1.5"]), np.array([1j]), np.array([True])])
 def test_other_elements_are_no_samples(given: Any) -> None:
-    with pytest.raises(PromptError, match="the audio, .* is no sequence of numbers; pass"):
+    with pytest.raises(PromptError, match=r"the audio, .* is no sequence of numbers; pass"):
         read_audio(given)
