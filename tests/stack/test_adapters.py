@@ -264,7 +264,7 @@ def test_other_pipelines_reject_adapters(folder, adapters) -> None:
 
 def test_adapters_in_the_dictionary_are_accepted_and_must_be_a_config(folder, adapters) -> None:
     for wrong in (adapters["all"], [adapters["all"]], "all.safetensors"):
-        with pytest.raises(PropertyError, match="must be an AdapterConfig"):
+        with pytest.raises(PropertyError, match="an AdapterConfig"):
             LLMPipeline(folder, "CPU", adapters=wrong)
     given = {"adapters": AdapterConfig(adapters["head"])}
     with pytest.warns(DeprecationWarning, match="properties in a dictionary"):

@@ -75,8 +75,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 def _float(value: Any) -> float:
     """Return a number that is finite in f32, the type of openvino_genai's parameters."""
-    number = float(_required(value, isinstance(value, Real)))
-    return _required(number, abs(number) <= _LARGEST)
+    return float(_required(value, isinstance(value, Real) and abs(value) <= _LARGEST))
 
 
 def _str(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Self, cast, overload
 
 import numpy as np
 
-from genai_layer.checked import checked
+from genai_layer.checked import checked, read_as
 from genai_layer.errors import ArgumentError, ConfigError
 from genai_layer.kinds import brief
 from genai_layer.lora.adapter import Adapter
@@ -204,6 +204,4 @@ def _pair(given: Any) -> tuple[Adapter, float]:
         adapter, alpha = given, None
     if not isinstance(adapter, Adapter) or not isinstance(alpha, Real):
         raise ArgumentError(f"AdapterConfig: {brief(given)}: {_FORMS}")
-    if not abs(float(alpha)) <= float(np.finfo(np.float32).max):
-        raise ConfigError(f"AdapterConfig: alpha = {alpha}: must be a finite f32")
-    return adapter, float(np.float32(float(alpha)))
+    return adapter, float(np.float32(read_as("AdapterConfig: alpha", alpha, float)))
