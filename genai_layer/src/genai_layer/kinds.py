@@ -64,10 +64,12 @@ def _bool(value: Any) -> bool:
 
 
 def _int(value: Any) -> int:
+    """Return an integer of 64 bits, with or without a sign."""
     try:
-        return index(value)
+        number = index(value)
     except TypeError:
         raise Mismatch from None
+    return _required(number, -(1 << 63) <= number < 1 << 64)
 
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -75,7 +77,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 def _float(value: Any) -> float:
     """Return a number that is finite in f32, the type of openvino_genai's parameters."""
-    return float(_required(value, isinstance(value, Real) and abs(value) <= _LARGEST))
+    number = _required(value, isinstance(value, Real))
+    return float(_required(number, abs(number) <= _LARGEST))
 
 
 def _str(value: Any) -> str:
