@@ -49,17 +49,19 @@ def embedding_folder(load_module: Load, tmp_path_factory: pytest.TempPathFactory
 def pipeline_folders(
     load_module: Load, vision_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """Folders of a tiny model of texts, of speech (Whisper) and of images (Qwen2-VL)."""
+    """Folders of tiny models of texts, of ranks, of speech (Whisper), and of images (Qwen2-VL)."""
     restore = load_module(RESTORE).restore
-    texts = tmp_path_factory.mktemp("bert")
-    restore(GOLDENS / "texts", "bert", texts)
-    shutil.copy(GOLDENS / "rag" / "encoder.json", texts / "tokenizer.json")
-    (texts / "tokenizer_config.json").write_text(json.dumps({"pad_token": "[PAD]"}))
-    (texts / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    folders = {"vision": vision_folder}
+    for kind, name in (("texts", "bert"), ("ranks", "xlmr")):
+        folders[kind] = folder = tmp_path_factory.mktemp(name)
+        restore(GOLDENS / "texts", name, folder)
+        shutil.copy(GOLDENS / "rag" / "encoder.json", folder / "tokenizer.json")
+        (folder / "tokenizer_config.json").write_text(json.dumps({"pad_token": "[PAD]"}))
+        (folder / "config.json").write_text(json.dumps({"model_type": name}))
     parts = [
         restore(GOLDENS / "whisper", f"{part}_fp16", tmp_path_factory.mktemp(part))
         for part in ("encoder", "decoder")
     ]
     speech = tmp_path_factory.mktemp("whisper")
     load_module(GOLDENS / "whisper" / "folder.py").write(*parts, speech)
-    return {"texts": texts, "speech": speech, "vision": vision_folder}
+    return folders | {"speech": speech}

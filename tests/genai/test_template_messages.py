@@ -119,7 +119,7 @@ def test_generic_tools_are_reported_once(tokenizer, caplog) -> None:
     assert "does not show tools: a system message describes them" in record.getMessage()
 
 
-@pytest.mark.parametrize("tools", [[{1, 2}], [object()]])
+@pytest.mark.parametrize("tools", [[{"name": {1, 2}}], [{"name": object()}]])
 @pytest.mark.parametrize("template", ["plain", "tools"])
 def test_a_tool_that_is_no_json_is_an_error(tokenizer, template, tools) -> None:
     with pytest.raises(TemplateError, match="not JSON serializable"):
@@ -172,7 +172,7 @@ MESSAGES = st.fixed_dictionaries(
 @given(
     template=st.sampled_from([*TEMPLATES.values()]),
     chat=st.lists(MESSAGES, max_size=3),
-    tools=st.lists(VALUES, max_size=2),
+    tools=st.lists(st.dictionaries(st.sampled_from(["type", "function"]), VALUES), max_size=2),
 )
 @settings(max_examples=100, deadline=None)
 def test_any_messages_and_tools_give_a_text_or_a_template_error(

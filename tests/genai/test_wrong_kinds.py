@@ -117,6 +117,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "ContinuousBatchingPipeline": MODEL
     | {"scheduler_config": SchedulerConfig(), "tokenizer": tokenizer()},
     "ContinuousBatchingPipeline.add_request": PROMPT | {"request_id": 1, "prompt": "a"},
+    "ContinuousBatchingPipeline.add_prompt": {"number": 1, "prompt": "a", "config": SHORT},
     "ContinuousBatchingPipeline.generate": PROMPT
     | {"prompts": ["a"], "generation_config": [SHORT]},
     "IncrementalParser.parse": {"delta_message": {}, "delta_text": "a"},

@@ -34,7 +34,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "WhisperPipeline.generate": {"raw_speech_input": AUDIO},
 }
 PIPELINES = {
-    "TextRerankPipeline": "texts",
+    "TextRerankPipeline": "ranks",
     "TextEmbeddingPipeline": "texts",
     "EmbeddingPipeline": "texts",
     "VLMPipeline": "vision",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from genai_layer.call_form import call_form
+from genai_layer.checked import read_as
 from genai_layer.errors import PropertyError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import (
@@ -122,7 +123,7 @@ def _of_folder(
     **properties: Any,
 ) -> Arguments[ModelFolder | ModelInMemory]:
     """Sort the arguments of a folder; raises as ``read_arguments``."""
-    if isinstance(device, Mapping):  # (folder, device, dictionary)
+    if isinstance(tokenizer, str) and isinstance(device, Mapping):  # (folder, device, dictionary)
         device, config = None, device
     if config is not None:
         properties = with_dictionary(config, properties, stacklevel=_TO_CALLER)
@@ -130,14 +131,14 @@ def _of_folder(
         if device is not None:
             raise PropertyError("tokenizer is not a Tokenizer; pass one, or the device alone")
         tokenizer, device = None, tokenizer
-    elif tokenizer is None and device is None:
+    elif device is None:
         raise TypeError('LLMPipeline: the device is missing; pass it, e.g. device="NPU"')
     folder = Path(os.fsdecode(models_path))
     check_reader(folder, "LLMPipeline")
     return Arguments(
         ModelFolder(folder),
         tokenizer or read_tokenizer(folder),
-        "CPU" if device is None else device,
+        read_as("LLMPipeline: device", device, str),
         dict(properties),
     )
 

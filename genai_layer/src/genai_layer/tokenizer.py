@@ -211,6 +211,7 @@ class Tokenizer:
         variables = {**self._template_tokens(), "tools": chosen or None, **context}
         return render(source, messages, add_generation_prompt, variables)
 
+    @checked
     def template_for(self, tools: bool) -> str:
         """Return the template of chats with or without tools; empty if there is none. Ours."""
         return (tools and self._tool_template) or self._chat_template

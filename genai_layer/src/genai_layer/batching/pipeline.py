@@ -197,6 +197,7 @@ class ContinuousBatchingPipeline(KeepsChat):
             raise ConfigError(f"request_id = {number}: pass an integer of 0 or more")
         return self.add_prompt(number, prompt, config, media)[0]
 
+    @checked
     def add_prompt(
         self,
         number: int,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast, overload
+from typing import Any, ClassVar, overload
 
-from genai_layer.checked import Checked
+from genai_layer.checked import Checked, read_as
 from genai_layer.errors import ConfigError
 
 Format = dict[str, Any]
@@ -140,6 +140,7 @@ class _Elements(StructuralFormat):
     """Format of several elements, given as arguments or as one iterable.
 
     Raises:
+        ArgumentError: an element is no format.
         ValueError: fewer than two elements are given, as in openvino_genai.
     """
 
@@ -151,13 +152,15 @@ class _Elements(StructuralFormat):
     @overload
     def __init__(self, *several: AnyFormat) -> None: ...
 
-    def __init__(self, *several: Any, elements: Iterable[Any] | None = None) -> None:
-        given: list[Any] = [*several] if elements is None else [*several, elements]
-        if len(given) == 1 and isinstance(given[0], Iterable):
-            given = [*cast(Iterable[Any], given[0])]
-        for element in given:
-            if not isinstance(element, AnyFormat):
-                raise ConfigError(f"{type(self).__name__}: {element!r} is no format; pass formats")
+    def __init__(self, *several: Any, elements: Any = ...) -> None:
+        if elements is not ... and several:
+            raise TypeError(f"{type(self).__name__}: elements are given twice; pass them once")
+        if elements is ...:
+            one_list = len(several) == 1 and not isinstance(several[0], AnyFormat)
+            elements = several[0] if one_list else several
+        given: list[AnyFormat] = read_as(
+            f"{type(self).__name__}: elements", elements, list[AnyFormat]
+        )
         if len(given) < 2:
             raise ValueError(f"StructuredOutputConfig.{type(self).__name__}: pass two elements")
         self.elements = given
