@@ -6,6 +6,8 @@ and 100 tokens, and of five tokens after each.
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from tests.npuw.conftest import Talk
 
 from compiler_layer.dialects.ov.elementwise import Cos, Sin
 from npuw_layer import Core
-from npuw_layer.errors import ModelError
+from npuw_layer.errors import ModelError, TensorError
 from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
@@ -109,3 +111,24 @@ def test_the_inputs_name_has_the_first_long_position(phi3) -> None:
         assert long_from(port.name for port in graph.inputs) == (f"{LONG_ROPE}{CONTEXT}", CONTEXT)
         assert not [op for op in graph.body.ops if isinstance(op, Sin | Cos)]
     assert long_from(port.name for port in model.inputs) is None, "the model is not changed"
+
+
+@pytest.mark.long
+def test_positions_without_factors_are_rejected_before_anything_changes(demo, tmp_path) -> None:
+    """Transformers' dynamic frequencies are the unscaled ones up to max_position_embeddings."""
+    dynamic = shutil.copytree(demo, tmp_path / "dynamic")
+    config = json.loads((demo / "config.json").read_text())
+    scaling = {"rope_type": "dynamic", "factor": 2.0}
+    config |= {"max_position_embeddings": CONTEXT, "rope_scaling": scaling}
+    (dynamic / "config.json").write_text(json.dumps(config))
+    ids = np.arange(3, 3 + CONTEXT + 1)
+    said: list[np.ndarray] = []
+    for folder in (demo, dynamic):
+        talk = Talk(Core().compile_model(folder, "NPU", LENGTHS).create_infer_request())
+        said.append(talk.tell(ids[: CONTEXT - 1]))
+        said.append(talk.tell(ids[CONTEXT - 1 : CONTEXT]))
+    with pytest.raises(TensorError, match=r"=64 on .* change with each length; shorten"):
+        talk.tell(ids[CONTEXT:])
+    np.testing.assert_allclose(said[2:], said[:2], atol=2e-5)
+    talk.reset()
+    np.testing.assert_array_equal(talk.tell(ids[: CONTEXT - 1]), said[2])

@@ -37,7 +37,8 @@ class Rotary:
     factor: float = 1.0
     """Factor of cosines and sines."""
     long: tuple[float, ...] = ()
-    """Frequencies for texts longer than ``context``; empty if the others always apply."""
+    """Frequencies for texts longer than ``context``, NaN if undefined; empty if the others always
+    apply."""
     context: int = 0
     """Maximum number of tokens that ``frequencies`` apply to."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from compiler_layer.elements import Array
-from compiler_layer.errors import BadModel, UnsupportedModel
+from compiler_layer.errors import BadModel
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Rotary
 from compiler_layer.frontends.huggingface.rope_values import RopeValues
@@ -134,14 +134,15 @@ def _longrope(values: RopeValues, width: int) -> Rotary:
 
 
 def _dynamic(values: RopeValues, width: int) -> Rotary:
-    """Reject frequencies that change with each length above the context."""
-    del width
-    longest = values.config.positive("max_position_embeddings")
-    raise UnsupportedModel(
-        f"{values.config.path}: rope_type 'dynamic' is not supported: its frequencies change with "
-        f"each length above max_position_embeddings={longest}; for texts up to that length they "
-        "are the unscaled ones, so remove the scaling from the file"
-    )
+    """Leave frequencies undefined above the context, where they change with each length.
+
+    Rotated keys in a cache keep the frequencies of the lengths at which they were read, so no
+    length above the context has a result of its own.
+    """
+    values.factor()
+    long = (math.nan,) * (width // 2)
+    context = values.config.positive("max_position_embeddings")
+    return Rotary(_floats(_plain(values, width)), long=long, context=context)
 
 
 _KINDS: dict[str, Callable[[RopeValues, int], Rotary]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -26,7 +27,7 @@ from npuw_layer.llm.graph.usual_axes import UsualAxes
 from npuw_layer.llm.plan.stages import Stage, rope_rows
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import POSITIONS
-from npuw_layer.traits.long_rope.trait import LONG_ROPE, long_from
+from npuw_layer.traits.long_rope.trait import END, LONG_ROPE, long_from
 
 _LARGEST = (1 << 31) - 1
 
@@ -130,8 +131,17 @@ def _is_positions(value: SSAValue, positions: SSAValue) -> bool:
     return True
 
 
-def _limit(reach: OpResult) -> int | None:
-    """Return the position from which on dependent values change, if they change once; else None."""
+class _Change(NamedTuple):
+    """Change of the values that depend on the largest position."""
+
+    limit: int
+    """First position with other values."""
+    ends: bool
+    """True if the other values are NaN."""
+
+
+def _change(reach: OpResult) -> _Change | None:
+    """Return the change of dependent values, if they change once; else None."""
     edge = list(_edge(reach))
 
     def values(last: int) -> list[Array]:
@@ -141,7 +151,7 @@ def _limit(reach: OpResult) -> int | None:
 
     def same(one: int, other: int) -> bool:
         pairs = zip(values(one), values(other), strict=True)
-        return all(np.array_equal(a, b) for a, b in pairs)
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
     low, high = 0, _LARGEST
     if not edge or same(low, high):
@@ -149,7 +159,9 @@ def _limit(reach: OpResult) -> int | None:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if same(0, middle) else (low, middle)
-    return high if same(high, _LARGEST) and same(high, min(2 * high, _LARGEST)) else None
+    if not (same(high, _LARGEST) and same(high, min(2 * high, _LARGEST))):
+        return None
+    return _Change(high, any(np.isnan(each).any() for each in values(high)))
 
 
 def _edge(reach: OpResult) -> Iterator[SSAValue]:
@@ -179,7 +191,8 @@ class MarkLongInferences(GraphPass):
 
     Exporters compare max(position_ids) + 1 with the original context length. A static program
     cannot, as it may read a chunk of a prompt, and padding. So an input i64 [sequences, 1], 0 or 1,
-    replaces the largest position; its name ends with the position that makes an inference long.
+    replaces the largest position; its name has the position that makes an inference long, and ends
+    with ``_end`` if there are no factors from there on.
     Evaluation finds the dependent values and that position.
 
     Source: docs/reference/npuw.md#rotary-tables: the host chooses between both sets of factors.
@@ -189,12 +202,13 @@ class MarkLongInferences(GraphPass):
 
     def _rewrite(self, model: Model) -> None:
         found = list(largest_positions(model))
-        limits = {_limit(each.results[0]) for each in found}
-        if len(limits) != 1:
+        changes = {_change(each.results[0]) for each in found}
+        if len(changes) != 1:
             return
-        (limit,) = limits
-        if limit is None:
+        (change,) = changes
+        if change is None:
             return
-        argument = model.add_input(f"{LONG_ROPE}{limit}", tensor("i64", (-1, 1)))
+        limit, end = change.limit, END if change.ends else ""
+        argument = model.add_input(f"{LONG_ROPE}{limit}{end}", tensor("i64", (-1, 1)))
         for each in found:
             Rewriter.replace_op(each, [], [_largest_of_input(model, each, argument, limit)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from npuw_layer.backends.protocols import Array, Device, TensorInfo
+from npuw_layer.errors import TensorError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
@@ -13,7 +14,10 @@ from npuw_layer.traits.graph_trait import GraphTrait
 
 LONG_ROPE = "npuw_longrope_"
 """Name prefix of the input i64 [sequences, 1]: 1 if a position of the inference is at least the
-number at the end of the name."""
+number in the name."""
+
+END = "_end"
+"""Ending of that name for a model without rotary factors from that number on."""
 
 
 class _Reach(Instance, ConversationPart):
@@ -42,13 +46,32 @@ class _Reach(Instance, ConversationPart):
         return b"long" if tokens.reach >= self._limit else b""
 
 
+class _End(_Reach):
+    """Input of a model without factors for long inferences, which are rejected."""
+
+    def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
+        """Reject tokens at positions without factors.
+
+        Raises:
+            TensorError: there are such tokens.
+        """
+        if tokens.reach >= self._limit:
+            raise TensorError(
+                f"position_ids reach {tokens.reach}: from max_position_embeddings={self._limit} on "
+                "the rotary factors (rope_type dynamic) change with each length; shorten the "
+                "conversation"
+            )
+
+
 class LongRoPE(GraphTrait):
     """Rotary factors that depend on the largest position of an inference."""
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a model with the input."""
         found = long_from(info.name for info in inputs)
-        return None if found is None else _Reach(*found)
+        if found is None:
+            return None
+        return (_End if found[0].endswith(END) else _Reach)(*found)
 
 
 def long_from(names: Iterable[str]) -> tuple[str, int] | None:
@@ -59,6 +82,7 @@ def long_from(names: Iterable[str]) -> tuple[str, int] | None:
     """
     for name in names:
         begin, mark, limit = name.partition(LONG_ROPE)
+        limit = limit.removesuffix(END)
         if mark and not begin and limit.isdecimal():
             return name, int(limit)
     return None
