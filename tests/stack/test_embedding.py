@@ -117,7 +117,7 @@ def test_broken_folders_are_rejected(folder: Path, tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     vision = config["vision_config"]
     for changed, message in (
-        ({"model_type": "qwen2_vl"}, "export a model of the family qwen3_vl"),
+        ({"model_type": "qwen2_vl"}, "qwen2_vl is a vision language model; use VLMPipeline"),
         ({"vision_config": vision | {"num_position_embeddings": 24}}, "a square number"),
         ({"vision_config": vision | {"deepstack_visual_indexes": 3}}, "deepstack_visual_indexes"),
         ({"vision_config": None}, "deepstack_visual_indexes"),

@@ -24,21 +24,23 @@ class Decodes(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
 class TextDecoder:
-    """Callable that returns the text of ids."""
+    """Callable that returns the text of ids.
 
-    tokenizer: Decodes
-    skip_special_tokens: bool = True
+    Args:
+        tokenizer: a Tokenizer, which then does not check the kind of each argument, or another.
+        skip_special_tokens: whether special tokens have no text.
+    """
+
+    def __init__(self, tokenizer: Decodes, skip_special_tokens: bool = True) -> None:
+        self._decode: Callable[..., str] = getattr(tokenizer, "text_of", tokenizer.decode)
+        self._skip = skip_special_tokens
+        self.unsettled: tuple[str, ...] = getattr(tokenizer, "unsettled", ())
+        """Strings that decoding changes: a text that ends with a part of one may change."""
 
     def __call__(self, ids: Sequence[int]) -> str:
         """Return the text of ids."""
-        return self.tokenizer.decode(ids, skip_special_tokens=self.skip_special_tokens)
-
-    @property
-    def unsettled(self) -> tuple[str, ...]:
-        """Strings that decoding changes: a text that ends with a part of one may change."""
-        return getattr(self.tokenizer, "unsettled", ())
+        return self._decode(ids, skip_special_tokens=self._skip)
 
 
 class Detokenizer:

@@ -5,7 +5,7 @@ Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -327,6 +327,11 @@ class Tokenizer:
     @cached_property
     def _bytes(self) -> list[bytes]:
         return token_bytes(self._tokenizer)
+
+    @property
+    def text_of(self) -> Callable[..., str]:
+        """Decoder of a list of ids without checks of its arguments; see TextDecoder. Ours."""
+        return self._text
 
     def _text(self, tokens: list[int], skip_special_tokens: bool) -> str:
         return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)

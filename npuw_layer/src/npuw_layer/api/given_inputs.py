@@ -40,8 +40,10 @@ def named_inputs(inputs: Inputs, ports: Sequence[ModelPort]) -> Given:
         return {}
     if isinstance(inputs, Mapping):
         by_name = {port.any_name: port for port in ports}
-        named = ((input_name(key, ports), value) for key, value in inputs.items())
-        return {name: _read(value, by_name.get(name)) for name, value in named}
+        return {
+            (name := input_name(key, ports)): _read(value, by_name.get(name))
+            for key, value in inputs.items()
+        }
     if isinstance(inputs, list | tuple):
         listed = cast(Sequence[AnyTensor], inputs)
         if len(listed) > len(ports):

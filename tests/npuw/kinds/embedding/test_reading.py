@@ -210,7 +210,7 @@ def test_inputs_that_do_not_fit_are_rejected(compiled: Callable[..., Any]) -> No
     for wrong, message in (
         ({"input_ids": ids}, "missing: attention_mask"),
         ({"input_ids": ids, "attention_mask": ones[:, :8]}, r"set \[2, 9\]"),
-        ({"input_ids": ids, "attention_mask": ones.astype(np.int32)}, "int32"),
+        ({"input_ids": ids, "attention_mask": ones.astype(np.float32)}, "float32"),
         ({"input_ids": ids, "attention_mask": ones * 0}, "all tokens of text 0 are masked out"),
         ({"input_ids": ids[:0], "attention_mask": ones}, "texts"),
         ({"ids": ids, "attention_mask": ones}, "no input 'ids'"),
