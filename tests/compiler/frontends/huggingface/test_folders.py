@@ -58,6 +58,39 @@ def test_other_weight_files_of_a_folder_are_ignored(families: Any, folder_of: Fo
     assert not logits(folder).any()
 
 
+def test_a_stored_head_precedes_a_tied_one_since_transformers_5(
+    families: Any, tmp_path: Path
+) -> None:
+    """Measured: 5.24.0 ties only a head that the checkpoint lacks; 4.57.6 ignores a stored one."""
+
+    def said(version: str, tied: bool, stored: bool) -> np.ndarray:
+        known = families.descriptions()["llama_linear"]
+        shapes = {
+            name: shape for name, shape in known["tensors"].items() if name != "lm_head.weight"
+        }
+        written = {"transformers_version": version, "tie_word_embeddings": tied}
+        description = {"config": known["config"] | written, "tensors": shapes}
+        folder = families.write_folder(tmp_path, known | description)
+        if stored:
+            zeros = {"lm_head.weight": (known["tensors"]["lm_head.weight"], bytes(96 * 32 * 4))}
+            families.write_safetensors(folder / "head.safetensors", zeros, "F32")
+            index = dict.fromkeys(shapes, "body.safetensors") | dict.fromkeys(
+                zeros, "head.safetensors"
+            )
+            (folder / "model.safetensors").rename(folder / "body.safetensors")
+            (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+        found = logits(folder)
+        for file in folder.iterdir():
+            file.unlink()
+        return found
+
+    tied = said("5.24.0", True, stored=False)
+    assert tied.any()
+    assert np.array_equal(said("4.57.6", True, stored=True), tied)
+    assert not said("5.24.0", True, stored=True).any()
+    assert not said("4.57.6", False, stored=True).any()
+
+
 @pytest.mark.parametrize(
     ("names", "says"),
     [

@@ -165,5 +165,8 @@ class Decoder:
     """True if layers store matrices as [in, out] instead of [out, in]."""
     tied_head: bool
     """True if the LM head shares the embedding's matrix."""
+    stored_head_precedes: bool = False
+    """True if an LM head in the checkpoint precedes a tied one: transformers 5 reads it, 4 does
+    not."""
     logit_scale: float = 1.0
     logit_softcap: float | None = None

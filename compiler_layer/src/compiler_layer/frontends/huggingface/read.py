@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from xdsl.ir import SSAValue
@@ -48,6 +49,8 @@ def read_folder(path: str | Path) -> Model:
     folder = Path(path)
     decoder = read_decoder(folder / "config.json")
     stored = read_folder_tensors(folder)
+    if decoder.stored_head_precedes and f"{decoder.names.head}.weight" in stored:
+        decoder = replace(decoder, tied_head=False)
     return write_decoder(decoder, lambda g: Weights(folder, stored, g), folder)
 
 

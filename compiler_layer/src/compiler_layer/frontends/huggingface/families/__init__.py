@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -78,7 +79,7 @@ def read_decoder(path: Path) -> Decoder:
     config.require("is_causal", True)
     for key in NEVER_NULL.get(kind, ()):
         config.refuse_null(key)
-    return family(config)
+    return replace(family(config), stored_head_precedes=not config.before_5)
 
 
 def _task(config: Config) -> str:
