@@ -126,14 +126,19 @@ def test_a_tool_that_is_no_json_is_an_error(tokenizer, template, tools) -> None:
         apply(tokenizer, TEMPLATES[template], CHATS["U"], tools=tools)
 
 
-def test_a_template_that_is_set_is_also_that_for_tools(tmp_path: Path) -> None:
+@pytest.mark.parametrize("as_property", [False, True])
+def test_a_template_that_is_set_is_also_that_for_tools(tmp_path: Path, as_property: bool) -> None:
     named = [
         {"name": name, "template": f"{name}{{{{ tools }}}}"} for name in ("default", "tool_use")
     ]
     tokenizer = Tokenizer(write_toy_folder(tmp_path, chat_template=named))
     assert tokenizer.template_for(True) == "tool_use{{ tools }}"
-    tokenizer.set_chat_template("mine{{ tools }}")
+    if as_property:
+        tokenizer.chat_template = "mine{{ tools }}"
+    else:
+        tokenizer.set_chat_template("mine{{ tools }}")
     assert tokenizer.template_for(True) == tokenizer.chat_template == "mine{{ tools }}"
+    assert tokenizer.apply_chat_template(CHATS["U"], True, tools=[]) == "mineNone"
 
 
 def test_named_templates_without_a_default_one_are_for_tools_alone(tmp_path: Path) -> None:

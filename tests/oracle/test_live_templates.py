@@ -71,3 +71,11 @@ def test_the_template_named_default_is_that_of_chats_without_tools(folder: Path)
         (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": listed}))
         for package in (ours, theirs):
             assert package.Tokenizer(folder).get_original_chat_template() == expected
+
+
+def test_the_chat_template_is_a_property_that_can_be_set(folder: Path) -> None:
+    for package in (ours, theirs):
+        tokenizer = package.Tokenizer(folder)
+        tokenizer.chat_template = "{{ messages[0].content }}!"
+        assert tokenizer.chat_template == tokenizer.get_original_chat_template()
+        assert tokenizer.apply_chat_template(chat_of("U"), True) == "U0!"

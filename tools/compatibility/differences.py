@@ -8,6 +8,7 @@ type. Additions of genai_layer are no differences, but for members of enumeratio
 from __future__ import annotations
 
 import copy
+import inspect
 import operator
 import pickle
 import re
@@ -33,7 +34,7 @@ class Difference:
 
 def differences() -> list[Difference]:
     """Return all differences, by name."""
-    aspects = (_members, _integers, _values, _getters, _bases, _operations)
+    aspects = (_members, _integers, _values, _setters, _getters, _bases, _operations)
     found = [*_names(), *_refusals()]
     found += [each for pair in pairs() for aspect in aspects for each in aspect(pair)]
     found += [each for function in functions() for each in _forms(function)]
@@ -75,7 +76,7 @@ def _integers(pair: Pair) -> Iterator[Difference]:
 
 
 def _values(pair: Pair) -> Iterator[Difference]:
-    """Compare the values of new objects, and what can be set there."""
+    """Compare the values of new objects."""
     samples = pair.samples()
     if samples is None or pair.is_enumeration:
         return
@@ -86,9 +87,29 @@ def _values(pair: Pair) -> Iterator[Difference]:
         there, here = (getattr(each, name) for each in samples)
         if plain(there) != plain(here):
             yield Difference(f"{pair.path}.{name}", plain(there), plain(here))
-        set_again = partial(setattr, samples[1], name, here)
-        if kind.fset is not None and isinstance(outcome(set_again), Exception):
+
+
+def _setters(pair: Pair) -> Iterator[Difference]:
+    """Compare the properties that can be set, also of classes that nobody makes objects of."""
+    samples = pair.samples()
+    for name in public(pair.there):
+        kind = getattr(pair.there, name)
+        if not isinstance(kind, property) or kind.fset is None:
+            continue
+        if samples is None or not hasattr(samples[1], name):
+            settable = _is_settable(pair.here, name)
+        else:
+            again = partial(setattr, samples[1], name, getattr(samples[1], name))
+            settable = not isinstance(outcome(again), Exception)
+        if not settable:
             yield Difference(f"{pair.path}.{name}", "can be set", "cannot be set")
+
+
+def _is_settable(owner: type, name: str) -> bool:
+    """Return whether objects of a class accept a value for an attribute, as the class states it."""
+    attribute = inspect.getattr_static(owner, name, None)
+    frozen = getattr(getattr(owner, "__dataclass_params__", None), "frozen", False)
+    return attribute.fset is not None if isinstance(attribute, property) else not frozen
 
 
 def _getters(pair: Pair) -> Iterator[Difference]:

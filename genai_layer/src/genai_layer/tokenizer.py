@@ -229,13 +229,18 @@ class Tokenizer:
 
     @property
     def chat_template(self) -> str:
-        """Current template; empty if the model has none."""
+        """Current template, empty if there is none; a new one is also that for chats with tools."""
         return self._chat_template
+
+    @chat_template.setter
+    @checked
+    def chat_template(self, chat_template: str) -> None:
+        self._chat_template, self._tool_template = chat_template, ""
 
     @checked
     def set_chat_template(self, chat_template: str) -> None:
         """Replace the template, also that for chats with tools."""
-        self._chat_template, self._tool_template = chat_template, ""
+        self.chat_template = chat_template
 
     def get_original_chat_template(self) -> str:
         """Return the current template, as openvino_genai: one that was set replaces the model's."""
