@@ -29,7 +29,9 @@ PARTS = (
 )
 JSON_FORMS = ("", "ensure_ascii=true", "indent=2", "separators=(',', ':')", "sort_keys=true")
 SETTINGS, PLAIN_FILE = "tokenizer_config.json", "chat_template.jinja"
-TOOL_FILE = "additional_chat_templates/tool_use.jinja"
+DEFAULT_FILE, TOOL_FILE = (
+    f"additional_chat_templates/{name}.jinja" for name in ("default", "tool_use")
+)
 
 
 def named(**templates: str) -> list[dict[str, str]]:
@@ -41,6 +43,8 @@ FOLDERS: dict[str, dict[str, Any]] = {
     "one template": {SETTINGS: TOOLS},
     "named": {SETTINGS: named(tool_use="T" + TOOLS, rag="R", default="D" + PLAIN)},
     "named, one for all": {SETTINGS: named(rag="R", default="D" + TOOLS)},
+    "named in an object": {SETTINGS: {"tool_use": "T" + TOOLS, "default": "D" + PLAIN}},
+    "named in an object, one for all": {SETTINGS: {"default": "D" + TOOLS}},
     "files": {PLAIN_FILE: "D" + PLAIN, TOOL_FILE: "T" + TOOLS},
     "files beside named": {
         SETTINGS: named(default="d", tool_use="t"),
@@ -48,6 +52,16 @@ FOLDERS: dict[str, dict[str, Any]] = {
         TOOL_FILE: "T" + TOOLS,
     },
     "a file beside named": {SETTINGS: named(default="d", tool_use="t"), PLAIN_FILE: "D" + TOOLS},
+    "an additional default file": {DEFAULT_FILE: "D" + TOOLS},
+    "an additional default file beside the plain one": {
+        DEFAULT_FILE: "D" + TOOLS,
+        PLAIN_FILE: "P" + PLAIN,
+    },
+    "an additional default file beside named": {
+        DEFAULT_FILE: "D" + TOOLS,
+        SETTINGS: named(default="d", tool_use="t"),
+    },
+    "additional files": {DEFAULT_FILE: "D" + PLAIN, TOOL_FILE: "T" + TOOLS},
     "content in parts": {SETTINGS: "{{ tools }}" + PARTS},
 } | {
     f"tojson({form})": {SETTINGS: PLAIN + f"{{{{ tools | tojson({form}) }}}}"}

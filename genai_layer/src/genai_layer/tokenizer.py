@@ -36,8 +36,8 @@ class Tokenizer:
     Args:
         tokenizer_path: a folder with tokenizer.json, else with openvino_tokenizer.xml and
             openvino_detokenizer.xml; and, optionally, with tokenizer_config.json,
-            special_tokens_map.json, config.json, chat_template.json, chat_template.jinja and
-            additional_chat_templates/tool_use.jinja.
+            special_tokens_map.json, config.json, chat_template.json, chat_template.jinja,
+            additional_chat_templates/default.jinja and additional_chat_templates/tool_use.jinja.
         properties: OpenVINO's properties as a dictionary; deprecated, as in openvino_genai.
         tokenizer_model: content of an ``openvino_tokenizer.xml``, instead of a folder.
         tokenizer_weights: content of its ``.bin``, a tensor u8 [n].

@@ -17,7 +17,7 @@ import tokenizers
 from genai_layer.call_form import call_form
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file, read_text
-from genai_layer.named_templates import find_template, tool_template
+from genai_layer.named_templates import DEFAULT, TOOL_USE, find_templates
 from genai_layer.openvino_tokenizer import CLEAN_UP, TokenizerModels, read_folder, read_model
 from genai_layer.properties import check_names, with_dictionary
 from genai_layer.special_tokens import find_special_tokens
@@ -96,9 +96,11 @@ def _read_folder(folder: Path) -> TokenizerContent:
         raise ModelError(f"{folder}: has no tokenizer.json and no openvino_tokenizer.xml")
     named = files if models else settled
     tokens, ids = find_special_tokens(tokenizer, named, models.ids if models else {})
+    templates = find_templates(folder)
     template = models.chat_template if models else None
-    template = find_template(folder) if template is None else template
-    return TokenizerContent(tokenizer, settings, tokens, ids, template, tool_template(folder))
+    template = templates.get(DEFAULT, "") if template is None else template
+    tool_template = templates.get(TOOL_USE, "")
+    return TokenizerContent(tokenizer, settings, tokens, ids, template, tool_template)
 
 
 _TO_CALLER = 6
