@@ -48,6 +48,15 @@ def test_settings_are_those_of_sentence_transformers(tmp_path: Path, name: str) 
         assert found == expected[f"encode_{kind}" if kind in prompts else "encode"]
 
 
+def test_a_byte_order_mark_of_any_file_has_no_effect(tmp_path: Path) -> None:
+    files = SAID["prompts: both"]["files"] | {LENGTHS: {"max_seq_length": 9}}
+    folder = write(tmp_path, files)
+    expected = complete(EmbeddingConfig(), folder, LIMIT)
+    for name in files:
+        (folder / name).write_text(json.dumps(files[name]), encoding="utf-8-sig")
+    assert complete(EmbeddingConfig(), folder, LIMIT) == expected
+
+
 def test_parameters_of_the_caller_precede_the_files_even_if_they_are_defaults(
     tmp_path: Path,
 ) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from genai_layer.errors import ModelError
-from genai_layer.files import is_file, read_object
+from genai_layer.files import is_file, read_object, read_text
 from genai_layer.texts.config import EmbeddingConfig
 from genai_layer.texts.pooling import MODES, modes_of
 
@@ -102,7 +102,7 @@ def _check_alone(folder: Path) -> None:
 def _read_modules(path: Path) -> dict[str, str]:
     """Return the folder of each module by its class: a model, its pooling, normalisation."""
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(read_text(path))
         found = [(_class(str(entry["type"])), str(entry["path"])) for entry in entries]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ModelError(f"{path}: not a list of modules with type and path: {error}") from error
