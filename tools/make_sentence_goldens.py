@@ -171,7 +171,7 @@ def settings(model: Any) -> dict[str, Any]:
         "max_length": model.max_seq_length,
         **{
             method: prompt(getattr(model, method)(text))
-            for method in ("encode", "encode_query", "encode_document")
+            for method in ("encode_query", "encode_document")
         },
     }
 

@@ -39,13 +39,8 @@ def test_settings_are_those_of_sentence_transformers(tmp_path: Path, name: str) 
     assert list(modes) == expected["modes"]
     assert config.normalize == expected["normalize"]
     assert config.max_length == expected["max_length"]
-    prompts = files.get(PROMPTS, {}).get("prompts", {})
-    # encode_query and encode_document know no default prompt, which encode puts before any text.
-    for found, kind in (
-        (config.query_instruction, "query"),
-        (config.embed_instruction, "document"),
-    ):
-        assert found == expected[f"encode_{kind}" if kind in prompts else "encode"]
+    assert config.query_instruction == expected["encode_query"]
+    assert config.embed_instruction == expected["encode_document"]
 
 
 def test_a_byte_order_mark_of_any_file_has_no_effect(tmp_path: Path) -> None:

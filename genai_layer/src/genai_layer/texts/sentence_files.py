@@ -67,8 +67,8 @@ def complete(
     found = {
         "normalize": "Normalize" in places,
         "max_length": _read_length(folder / places["Transformer"]) or _least(folder, limit),
-        "query_instruction": prompts("query"),
-        "embed_instruction": prompts("document"),
+        "query_instruction": prompts.get("query", ""),
+        "embed_instruction": prompts.get("document", ""),
     }
     given = config.model_fields_set
     completed = config.model_copy(
@@ -196,8 +196,8 @@ def _read_length(folder: Path) -> int | None:
     return values.get("max_seq_length")
 
 
-def _read_prompts(path: Path) -> Callable[[str], str]:
-    """Return a function from a name to its prompt, else the default prompt, else no text."""
+def _read_prompts(path: Path) -> dict[str, str]:
+    """Return the prompts by name; the default one is not that of queries or documents."""
     values = read_object(path)
     _check(values.get("truncate_dim") is None, path, "truncate_dim", values)
     prompts: dict[str, str | None] = values.get("prompts") or {}
@@ -205,7 +205,7 @@ def _read_prompts(path: Path) -> Callable[[str], str]:
     _check(_are_texts(prompts), path, "prompts", values, "correct the file")
     known = default is None or default in prompts
     _check(known, path, "default_prompt_name", values, "name one of its prompts")
-    return lambda name: prompts.get(name if name in prompts else default or "") or ""
+    return {name: prompt or "" for name, prompt in prompts.items()}
 
 
 def _check(
