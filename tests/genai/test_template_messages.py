@@ -14,7 +14,7 @@ from tests.templates import CHATS, TEMPLATES
 
 from genai_layer import TemplateError, Tokenizer
 from genai_layer.chat_template import render
-from genai_layer.template_messages import report_generic_tools
+from genai_layer.generic_tools import report_generic_tools
 from genai_layer.template_support import TemplateSupport, support_of
 from genai_layer.testing.toy import write_toy_folder
 
@@ -108,6 +108,76 @@ def test_calls_and_results_reach_the_prompt_of_a_template_without_tools(tokenize
     )
     chat[1]["tool_calls"] = [{"function": {"name": "fn", "arguments": '{"a": "é"}'}}]
     assert f"wait\n{CALLED}<user>" in apply(tokenizer, TEMPLATES["plain"], chat)
+
+
+def prompt_of_call(tokenizer: Tokenizer, call: Any) -> str:
+    return apply(tokenizer, TEMPLATES["plain"], [{"role": "assistant", "tool_calls": [call]}])
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["in function", "beside the id"])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, *({"arguments": one} for one in ("", " \n", "null", " null ", None, {}, "{}"))],
+)
+def test_an_earlier_call_may_have_no_arguments(tokenizer, arguments, beside) -> None:
+    function = {"name": "fn", **arguments}
+    call = function if beside else {"function": function}
+    assert prompt_of_call(tokenizer, call) == (
+        '<assistant><tool_call>\n{"name": "fn", "arguments": {}}\n</tool_call>'
+    )
+
+
+def test_arguments_of_an_earlier_call_stay_as_written(tokenizer: Tokenizer) -> None:
+    arguments = '{"a":1.50, "b": "\\u003c/s>"}'
+    assert f'"arguments": {arguments}}}' in prompt_of_call(
+        tokenizer, {"function": {"name": "fn", "arguments": f" {arguments}\n"}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (0, "0"),
+        (False, "false"),
+        (None, ""),
+        ("", ""),
+        ({"a": "é"}, '{"a": "é"}'),
+        (["a", {"type": "text", "text": "b"}], "a\nb"),
+        ([0, None, {"a": None}], '0\n\n{"a": null}'),
+    ],
+)
+def test_results_that_are_not_text_are_json(tokenizer: Tokenizer, content: Any, text: str) -> None:
+    chat = [{"role": "tool", "content": content}]
+    assert apply(tokenizer, TEMPLATES["plain"], chat) == (
+        f"<user><tool_response>\n{text}\n</tool_response>"
+    )
+
+
+FORMS: dict[str, Any] = {
+    "tool_calls: must be a list": "f",
+    "tool_calls[1]: has no function with a name": [CALL, {"function": {"arguments": {}}}],
+    "tool_calls[0]: has no function with a name": ["f"],
+    "tool_calls[0]: the arguments are no JSON object": [{"name": "f", "arguments": "{"}],
+    "tool_calls[2]: the arguments are no JSON object": [CALL, CALL, {"name": "f", "arguments": 1}],
+    "tool_calls[0]: is not JSON: Out of range float": [
+        {"name": "f", "arguments": {"a": float("nan")}}
+    ],
+}
+
+
+@pytest.mark.parametrize("message", FORMS)
+def test_an_error_in_a_generic_call_names_its_place(tokenizer: Tokenizer, message: str) -> None:
+    chat = [*CHATS["U"], {"role": "assistant", "tool_calls": FORMS[message]}]
+    with pytest.raises(TemplateError) as caught:
+        apply(tokenizer, TEMPLATES["plain"], chat)
+    assert str(caught.value).startswith(f"messages[1].{message}")
+    assert "set_chat_template" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tool_that_is_no_json_is_named_in_the_generic_form(tokenizer: Tokenizer) -> None:
+    with pytest.raises(TemplateError, match=r"^tools\[1\]: is not JSON: Object of type set"):
+        apply(tokenizer, TEMPLATES["plain"], CHATS["U"], tools=[TOOL, {"name": {1, 2}}])
 
 
 def test_generic_tools_are_reported_once(tokenizer, caplog) -> None:

@@ -18,9 +18,10 @@ from genai_layer.chat_template import render
 from genai_layer.checked import checked
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
 from genai_layer.errors import ConfigError, PromptError, TemplateError
+from genai_layer.generic_tools import report_generic_tools
 from genai_layer.openvino_tokenizer import CLEAN_UP, UNSETTLED
 from genai_layer.results import TokenizedInputs
-from genai_layer.template_messages import fitted, report_generic_tools
+from genai_layer.template_messages import fitted
 from genai_layer.template_support import TemplateSupport, support_of
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.errors import TemplateError
+from genai_layer.generic_tools import arguments_of
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.text_model import ServedTextModel
@@ -120,13 +120,11 @@ def _call(call_id: str, name: str, arguments: str, place: str) -> dict[str, Any]
         BadRequest: the arguments are no JSON object.
     """
     try:
-        found: object = json.loads(arguments) if arguments.strip() else None
-    except (ValueError, RecursionError):
-        found = arguments
-    found = {} if found is None else found  # clients write "" or "null" for no arguments
-    if not isinstance(found, dict):
-        raise BadRequest(f"{place}: no JSON object; pass the arguments as generated", param=place)
-    function = {"name": name, "arguments": cast(dict[str, Any], found)}
+        found = arguments_of(arguments)
+    except ValueError:
+        message = f"{place}: no JSON object; pass the arguments as generated"
+        raise BadRequest(message, param=place) from None
+    function = {"name": name, "arguments": found}
     return {"id": call_id, "type": "function", "function": function}
 
 
