@@ -396,8 +396,29 @@ def test_an_earlier_call_may_have_no_arguments(serve: Serve, arguments: str) -> 
     assert '{"name": "clock", "arguments": {}}' in model.prompt()
 
 
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"properties": None}, "properties = None: must be an object"),
+        ({"properties": {"a": {"$ref": "#/b"}}}, "the reference #/b leads to no place"),
+    ],
+)
+def test_parameters_that_no_grammar_follows_are_an_error_of_the_tool(
+    serve: Serve, parameters: Any, reason: str, choice: Any
+) -> None:
+    client, _ = serve("x")
+    tool: Any = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    with pytest.raises(openai.BadRequestError) as caught:
+        chat(client, tools=[CLOCK, tool], tool_choice=choice)
+    assert f"tools: f: parameters: {reason}" in caught.value.message
+    assert "json_schema" not in caught.value.message
+    assert caught.value.param == "tools"
+
+
 def test_a_template_that_fails_on_tools_is_an_error_of_the_request(serve: Serve) -> None:
-    template = "{% for k in tools[0].function.parameters.properties | dictsort %}{% endfor %}x"
+    template = "{% for k in tools[0].function.parameters.properties | dictsort %}{% endfor %}"
+    template += "{{ messages[0].content }}{{ tools | tojson }}"
     client, _ = serve("x", template=f"\n{template}")
     tool: Any = {"type": "function", "function": {"name": "f", "parameters": {"properties": None}}}
     with pytest.raises(openai.BadRequestError, match=r"line 2, fails .* AttributeError"):

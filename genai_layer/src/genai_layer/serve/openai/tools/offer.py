@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from genai_layer.errors import ConfigError
+from genai_layer.grammars.compiler import grammar_of
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.openai.formats import json_grammar
 from genai_layer.serve.openai.schemas.tools import Choice, Function, NamedFunction
 from genai_layer.serve.openai.tools.calls import Form
+from genai_layer.structured.config import StructuredOutputConfig
 from genai_layer.structured.formats import (
     Concat,
     ConstString,
@@ -82,7 +85,8 @@ def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
         form: form in which the model writes calls.
 
     Raises:
-        BadRequest: the form has no grammar for free text with strict calls.
+        BadRequest: the form has no grammar for free text with strict calls, or the parameters of a
+            function are no schema that a grammar can follow.
     """
     strict = any(one.strict for one in offer.functions)
     if form.begin:
@@ -113,4 +117,10 @@ def _text(function: Function, form: Form) -> Concat:
     """Return the format of a call; its parameters stay a schema whose references are its own."""
     begin = f'{{"name": "{function.name}", "{form.arguments}": '
     parameters = function.parameters or {"type": "object", "properties": {}}
-    return Concat(ConstString(begin), json_grammar(parameters), ConstString("}"))
+    grammar = json_grammar(parameters)
+    try:
+        grammar_of(StructuredOutputConfig(structural_tags_config=grammar))
+    except ConfigError as error:
+        reason = str(error).partition(": ")[2]
+        raise BadRequest(f"tools: {function.name}: parameters: {reason}", param="tools") from error
+    return Concat(ConstString(begin), grammar, ConstString("}"))
