@@ -46,6 +46,17 @@ REFERENCES: dict[str, tuple[str, dict[str, Any]]] = {
     "urn": ("urn:example:a#/properties/v", {"$id": "urn:example:a"}),
     "into another": ("http://x/A#/$defs/q", {"$defs": {"A": EMBEDDED, "z": TEXT}}),
     "through another": ("#/$defs/A/$defs/q", {"$defs": {"A": EMBEDDED, "z": TEXT}}),
+    "below an unknown keyword": (
+        "#/components/schemas/A",
+        {
+            "components": {
+                "schemas": {
+                    "A": {"anyOf": [{"$ref": "#/components/schemas/B"}, TEXT]},
+                    "B": {"$ref": "#/properties/v"},
+                }
+            }
+        },
+    ),
     "anchor of another": ("http://x/A#k", {"$defs": {"A": ANCHORED, "z": TEXT}}),
 }
 UNRESOLVED = {
@@ -154,6 +165,25 @@ def test_dynamic_references_are_named(keyword: str) -> None:
     schema = schema_of("#/properties/v", {keyword: "#"})
     matcher = matcher_of(StructuredOutputConfig(json_schema=json.dumps(schema)))
     assert keyword in matcher.get_error()
+
+
+@pytest.mark.parametrize("keyword", ["example", "x-meta", "examples", "default", "components"])
+@pytest.mark.parametrize(
+    "data", [{"$ref": "#/nope"}, [{"$ref": "other.json"}], {"a": {"$id": "http://["}}, {"$id": "A"}]
+)
+def test_references_in_the_values_of_other_keywords_are_data(keyword: str, data: Any) -> None:
+    more = {keyword: data, "$defs": {"A": {"$id": "A", **TEXT, keyword: data}}}
+    schema = schema_of("A", more)
+    matcher = matcher_of(StructuredOutputConfig(json_schema=json.dumps(schema)))
+    assert not matcher.is_error(), matcher.get_error()
+    assert accepts(matcher, '{"n": "a"}')
+    assert not accepts(matcher, '{"n": 1}')
+
+
+def test_a_broken_reference_in_data_that_another_reference_names_is_an_error() -> None:
+    schema = schema_of("#/example", {"example": {"items": {"$ref": "#/nope"}}})
+    with pytest.raises(ConfigError, match="#/nope leads to no place"):
+        grammar_of(StructuredOutputConfig(json_schema=json.dumps(schema)))
 
 
 def test_data_with_the_names_of_references_stays() -> None:

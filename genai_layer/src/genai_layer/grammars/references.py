@@ -8,7 +8,7 @@ Source: JSON Schema 2020-12, sections 8.2 and 9.2; measured against jsonschema_r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,8 +22,12 @@ _NAMED = (
 )
 """Keywords with schemas by name."""
 
-_DATA = ("const", "enum", "default", "examples")
-"""Keywords with values that are no schemas."""
+_INNER = (
+    *("items", "additionalItems", "prefixItems", "unevaluatedItems", "contains"),
+    *("additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema"),
+    *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+)
+"""Keywords with a schema or a list of schemas; values of all others are data."""
 
 _HOME = "http://schema/"
 """Address of a root schema without one."""
@@ -46,15 +50,45 @@ def with_pointers(root: dict[str, Any]) -> dict[str, Any]:
     """
     found = deepcopy(root)
     key = "id" if "draft-04" in str(root.get("$schema")) else "$id"
-    places = list(_places(found, "", _HOME, key))
-    targets = {_HOME: ""} | {name: one.pointer for one in places for name in _names(one, key)}
-    for one in places:
-        reference = one.schema.get("$ref")
-        if isinstance(reference, str):
-            one.schema["$ref"] = f"#{quote(_pointer(root, reference, one.base, targets), '/$')}"
+    places: dict[int, _Place] = {}
+    targets = {_HOME: ""}
+    pending = _by_identity(_places(found, "", _HOME, key))
+    while pending:
+        places |= pending
+        targets |= {name: one.pointer for one in pending.values() for name in _names(one, key)}
+        ends = _by_identity(
+            end for one in pending.values() for end in _resolved(one, found, targets)
+        )
+        # A reference makes a schema of data, e.g. of /components/schemas/A.
+        pending = _by_identity(
+            inner
+            for number, end in ends.items()
+            if number not in places
+            for inner in _places(end.schema, end.pointer, end.base, key)
+            if id(inner.schema) not in places
+        )
+    for one in places.values():
         for name in (key, "$anchor"):
             one.schema.pop(name, None)
     return found
+
+
+def _by_identity(places: Iterable[_Place]) -> dict[int, _Place]:
+    return {id(one.schema): one for one in places}
+
+
+def _resolved(one: _Place, root: dict[str, Any], targets: dict[str, str]) -> Iterator[_Place]:
+    """Write a schema's reference, if it has one, as a pointer from the root; yield its end.
+
+    Raises:
+        ConfigError: the reference leads to no place of the schema.
+    """
+    reference = one.schema.get("$ref")
+    if isinstance(reference, str):
+        pointer = _pointer(root, reference, one.base, targets)
+        one.schema["$ref"] = f"#{quote(pointer, '/$')}"
+        address = _joined(one.base, reference).partition("#")[0]
+        yield _Place(at_pointer(root, pointer), pointer, address)
 
 
 def at_pointer(root: Any, pointer: str) -> Any:
@@ -97,7 +131,7 @@ def _places(value: Any, pointer: str, base: str, key: str) -> Iterator[_Place]:
         if name in _NAMED and isinstance(inner, dict):
             for entry, one in cast(dict[str, Any], inner).items():
                 yield from _places(one, extended(place, entry), base, key)
-        elif name not in _DATA:
+        elif name in _INNER:
             yield from _places(inner, place, base, key)
 
 
