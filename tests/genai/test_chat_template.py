@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -43,12 +44,37 @@ def test_an_error_names_the_line_and_the_reason(template: str, reason: str) -> N
     [
         ("{% for i in [1] %}" * 25 + "{% endfor %}" * 25, "too many statically nested blocks"),
         ("{% break %}", "outside loop"),
+        ("{% if true %}{% continue %}{% endif %}", "not properly in loop"),
+        ("{% block a %}{{ x }}{% break %}{% endblock %}{{ x }}", "outside loop"),
         ("{{ " + "(" * 3000 + ")" * 3000 + " }}", "exceeds limits: RecursionError"),
+        ("{{ " + "- " * 3000 + "1 }}", "exceeds limits: RecursionError"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "exceeds limits: RecursionError"),
+        ("{{ 10 ** 5000 }}", "ValueError: Exceeds the limit"),
+        ("{% set y = 10 ** 5000 %}", "ValueError: Exceeds the limit"),
     ],
 )
-def test_a_template_that_python_cannot_compile_is_an_error(template: str, reason: str) -> None:
-    with pytest.raises(TemplateError, match=reason):
-        render(template, MESSAGES, True, {})
+@pytest.mark.parametrize("before", ["a\n\n", "{{ x }}\n{{ 'b'\n }}"])
+@pytest.mark.parametrize("after", ["", "\n{{ x }}"])
+def test_a_template_that_python_cannot_compile_is_an_error_with_its_line(
+    template: str, reason: str, before: str, after: str
+) -> None:
+    with pytest.raises(TemplateError, match=reason) as caught:
+        render(before + template + after, MESSAGES, True, {})
+    assert caught.value.problem.startswith("the chat template, line 3, ")
+    assert "<template>" not in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ " + "[" * 99 + "x" + "]" * 99 + " + " + "(x, " * 150 + ")" * 150 + " }}",
+        "{{ 'a' * 99999 }}{{ 1 / 0 }}",
+    ],
+)
+def test_an_error_has_the_right_line_or_none(template: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        render("{{ x }}\n\n" + template + "\n{{ x }}", MESSAGES, True, {})
+    assert re.findall("line [0-9]+", caught.value.problem) in ([], ["line 3"])
 
 
 NAMES = st.sampled_from(

@@ -7,10 +7,9 @@ variables, and its output is bounded.
 from __future__ import annotations
 
 import json
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NoReturn
 
 import jinja2
@@ -20,12 +19,10 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from genai_layer.errors import TemplateError
+from genai_layer.template_lines import line_of
 
 MAX_CHARACTERS = 4 << 20
 """A limit above any context length; a template that writes more is broken or hostile."""
-
-_FILE = "<template>"
-"""jinja2's name for the file of a template without one, in tracebacks."""
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -71,13 +68,18 @@ def _strftime_now(form: str) -> str:
     return datetime.now().strftime(form)
 
 
-@lru_cache(maxsize=8)
-def _compile(source: str) -> jinja2.Template:
+@cache
+def _environment() -> _Environment:
     environment = _Environment(
         trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
     )
     environment.filters["tojson"] = _tojson
-    return environment.from_string(source)
+    return environment
+
+
+@lru_cache(maxsize=8)
+def _compile(source: str) -> jinja2.Template:
+    return _environment().from_string(source)
 
 
 def render(
@@ -109,11 +111,11 @@ def render(
     except TemplateError:
         raise
     except (RecursionError, MemoryError) as error:
-        name = type(error).__name__
-        raise TemplateError(f"the chat template{_line(error)} exceeds limits: {name}") from error
+        name, place = type(error).__name__, _place(error, source)
+        raise TemplateError(f"the chat template{place} exceeds limits: {name}") from error
     except Exception as error:  # a template calls methods of texts, lists and filters at will
         raise TemplateError(
-            f"the chat template{_line(error)} fails on these messages: {_reason(error)}",
+            f"the chat template{_place(error, source)} fails on these messages: {_reason(error)}",
             "pass another with set_chat_template, or apply_chat_template=False",
         ) from error
     if not text:
@@ -137,16 +139,16 @@ def _bounded(parts: Iterable[str]) -> str:
     return "".join(kept)
 
 
-def _line(error: Exception) -> str:
-    """Return the place of an error in the template, which jinja2 adds to the traceback."""
-    if isinstance(error, jinja2.TemplateSyntaxError):
-        return f", line {error.lineno},"
-    frames = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in frames if frame.f_code.co_filename == _FILE]
-    return f", line {lines[-1]}," if lines else ""
+def _place(error: Exception, source: str) -> str:
+    """Return the line of an error in the template, as a part of a message."""
+    line = line_of(error, source, _environment())
+    return "" if line is None else f", line {line},"
 
 
 def _reason(error: Exception) -> str:
     """Return what an error says; the names of Python's own errors are a part of it."""
-    known = isinstance(error, jinja2.TemplateError)
-    return str(error) if known else f"{type(error).__name__}: {error}"
+    if isinstance(error, jinja2.TemplateError):
+        return str(error)
+    # A SyntaxError's own text adds a line of the code that jinja2 generated.
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}"
