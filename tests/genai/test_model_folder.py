@@ -57,9 +57,14 @@ def test_stop_tokens_are_those_of_the_generation_else_all_of_the_model_else_the_
     assert stops(folder) == expected
 
 
-def test_a_wrong_stop_token_of_the_model_is_named(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({"eos_token_id": ["</s>"]}))
-    with pytest.raises(ModelError, match=r"config.json: .*'</s>'"):
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json"])
+@pytest.mark.parametrize("wrong", ["</s>", -1])
+def test_a_wrong_stop_token_of_a_list_is_named_with_its_file(
+    folder: Path, name: str, wrong: object
+) -> None:
+    """openvino_genai rejects a negative id when it generates; transformers never meets it."""
+    (folder / name).write_text(json.dumps({"eos_token_id": [wrong, 2]}))
+    with pytest.raises(ModelError, match=rf"/{name}: .*{wrong!r}"):
         stops(folder)
 
 

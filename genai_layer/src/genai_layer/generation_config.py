@@ -30,9 +30,14 @@ def stops_of_file(given: object) -> dict[str, Any]:
     """Return the fields that an ``eos_token_id`` of a file sets: an id, or a list of stop tokens.
 
     The first of a list is the end-of-text id. None and an empty list set nothing.
+
+    Raises:
+        ConfigError: an id of a list is negative.
     """
     if isinstance(given, list):
         found = cast("list[object]", given)
+        if negative := [token for token in found if isinstance(token, int) and token < 0]:
+            raise ConfigError(f"eos_token_id = {found}: remove {negative}, which no token has")
         return {"eos_token_id": found[0], "stop_token_ids": found} if found else {}
     return {} if given is None else {"eos_token_id": given}
 
