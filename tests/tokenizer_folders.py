@@ -22,6 +22,11 @@ def cases() -> dict[str, dict[str, Any]]:
     return _content()["cases"]
 
 
+def model_types() -> dict[str, str]:
+    """Return the fast class that transformers 4 gives to each type of model."""
+    return _content()["types"]
+
+
 def texts() -> list[str]:
     """Return the texts that the results are of."""
     return _content()["texts"]

@@ -1,8 +1,9 @@
 """Golden file tests/goldens/tokenizer_settings.json.xz: folders whose settings act on tokenizers.
 
-Each case is a tokenizer.json with a tokenizer_config.json, in four forms: written by hand, as saved
-by transformers 4 and 5, and converted by openvino_tokenizers. The first three have the results of
-the transformers that reads or wrote them.
+Each case is a tokenizer.json with a tokenizer_config.json and perhaps further files, in four forms:
+written by hand, as saved by transformers 4 and 5, and, for cases of settings alone, converted by
+openvino_tokenizers. The first three have the results of the transformers that reads or wrote them.
+The file also has the fast classes that transformers 4 gives to types of models.
 
 Needs transformers, once version 4 with openvino_tokenizers and once version 5; a minute each:
 
@@ -23,7 +24,7 @@ from typing import Any
 import make_tokenizer_goldens as families
 import tokenizers as hf
 import transformers
-from tokenizers import pre_tokenizers
+from tokenizers import normalizers, pre_tokenizers
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "tests" / "goldens" / "tokenizer_settings.json.xz"
@@ -35,6 +36,7 @@ TEXTS = (
         "a<s> b </s>c",
         "x <mask> y",
         "x<mask>y",
+        "x <MASK> y",
         "  <|im_start|>  user\n",
         "😀👩‍👩‍👧 é e\u0301 한국어",
     ),
@@ -79,9 +81,90 @@ def words() -> hf.Tokenizer:
     return hf.Tokenizer.from_str(json.dumps(made | {"post_processor": None}))
 
 
-Case = tuple[Callable[[], hf.Tokenizer], dict[str, Any]]
+def with_mask(lstrip: bool) -> hf.Tokenizer:
+    """Return bytewise with a mask token of its own."""
+    made = bytewise()
+    made.add_special_tokens([hf.AddedToken("<mask>", lstrip=lstrip)])
+    return made
 
-CASES: dict[str, Case] = {
+
+def pieces() -> hf.Tokenizer:
+    """Return the unigram tokenizer with a normalizer that shows which tokens are normalized."""
+    made = families.unigram()
+    made.normalizer = normalizers.Replace("MASK", "mask")
+    return made
+
+
+ROBERTA = NAMES | {
+    "cls_token": "<s>",
+    "sep_token": "</s>",
+    "pad_token": "<unk>",
+    "mask_token": "<mask>",
+}
+MAP, NUMBERED, CONFIG = "special_tokens_map.json", "added_tokens.json", "config.json"
+LISTED = {"added_tokens_decoder": {"400": added("<s>", special=True)}}
+TOOLS = {"<|tool|>": 403, "<mask>": 404}
+
+
+def of_model(made: Callable[[], hf.Tokenizer], model: str, **config: Any) -> Case:
+    """Return a case whose settings have no class."""
+    return made, {**NAMES}, {CONFIG: {"model_type": model, **config}}
+
+
+Case = tuple[Callable[[], hf.Tokenizer], dict[str, Any], dict[str, dict[str, Any]]]
+"""Tokenizer, entries of tokenizer_config.json, and further files by name."""
+
+FILES: dict[str, Case] = {
+    "map": (
+        bytewise,
+        PLAIN | NAMES | {"additional_special_tokens": ["<mask>"]},
+        {
+            MAP: {
+                "bos_token": "</s>",
+                "eos_token": "<s>",
+                "additional_special_tokens": ["<|tool|>"],
+            }
+        },
+    ),
+    "map_null": (bytewise, PLAIN | NAMES, {MAP: {"bos_token": None}}),
+    "map_listed": (bytewise, PLAIN | NAMES | LISTED, {MAP: {"bos_token": "</s>"}}),
+    "map_addbos": (sentences, of_class("Llama", NAMES), {MAP: {"bos_token": "</s>"}}),
+    "numbered": (bytewise, PLAIN | NAMES | {"mask_token": "<mask>"}, {NUMBERED: TOOLS}),
+    "numbered_listed": (bytewise, PLAIN | NAMES | LISTED, {NUMBERED: TOOLS}),
+    "config_class": of_model(sentences, "gpt2", tokenizer_class="LlamaTokenizer"),
+    "config_class_unused": (
+        sentences,
+        PLAIN | NAMES,
+        {CONFIG: {"model_type": "llama", "tokenizer_class": "LlamaTokenizer"}},
+    ),
+    "type_mistral": of_model(sentences, "mistral"),
+    "type_gemma": of_model(sentences, "gemma3_text", transformers_version="4.57.6"),
+    "type_bert": (words, {**BERT}, {CONFIG: {"model_type": "bert"}}),
+    "type_gpt2": of_model(lambda: bytewise(True), "gpt2"),
+    "type_smollm3": of_model(bytewise, "smollm3"),
+    "type_version_5": of_model(sentences, "mistral", transformers_version="5.24.0"),
+    **{
+        f"mask_{name}": (made, of_class(name, ROBERTA), {})
+        for name, made in {
+            "Roberta": bytewise,
+            "Longformer": bytewise,
+            "Bart": bytewise,
+            "XLMRoberta": pieces,
+            "Camembert": pieces,
+            "MPNet": words,
+        }.items()
+    },
+    "mask_object": (
+        bytewise,
+        of_class("Roberta", ROBERTA) | {"mask_token": {"__type": "AddedToken", **added("<mask>")}},
+        {},
+    ),
+    "mask_known": (lambda: with_mask(lstrip=False), of_class("Roberta", ROBERTA), {}),
+    "mask_unlisted": (lambda: with_mask(lstrip=False), of_class("Bart", ROBERTA) | LISTED, {}),
+    "mask_type": (bytewise, {**ROBERTA}, {CONFIG: {"model_type": "roberta"}}),
+}
+
+SETTINGS: dict[str, tuple[Callable[[], hf.Tokenizer], dict[str, Any]]] = {
     "llama_plain": (sentences, PLAIN | NAMES),
     "llama_class_addbos": (sentences, of_class("Llama", NAMES, add_bos_token=True)),
     "llama_class_default": (sentences, {"tokenizer_class": "LlamaTokenizer"}),
@@ -154,6 +237,16 @@ CASES: dict[str, Case] = {
     "eos_not_in_vocab": (bytewise, PLAIN | NAMES | {"eos_token": "<|no_token|>"}),
 }
 
+CASES: dict[str, Case] = {name: (*pair, {}) for name, pair in SETTINGS.items()} | FILES
+
+
+def model_types() -> dict[str, str]:
+    """Return the fast class of each type of model that has one, without "TokenizerFast"."""
+    from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
+
+    classes = {name: fast for name, (_, fast) in TOKENIZER_MAPPING_NAMES.items() if fast}
+    return {name: fast.removesuffix("TokenizerFast") for name, fast in classes.items()}
+
 
 def results(folder: Path) -> dict[str, Any]:
     """Return the special ids, and each text's ids and their texts, as transformers has them."""
@@ -175,7 +268,7 @@ def files(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
     return {path.name: base64.b64encode(path.read_bytes()).decode() for path in paths}
 
 
-JSON = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+JSON = ("tokenizer.json", "tokenizer_config.json", MAP, NUMBERED, CONFIG)
 MODELS = tuple(
     f"openvino_{name}.{kind}" for name in ("tokenizer", "detokenizer") for kind in ("xml", "bin")
 )
@@ -204,29 +297,36 @@ def converted(source: Path, target: Path) -> dict[str, Any]:
 def main() -> None:
     """Write the golden file, or add the results of transformers 5."""
     found: dict[str, Any] = {}
+    types: dict[str, str] = {}
     if VERSION == "5":
-        found = json.loads(lzma.decompress(TARGET.read_bytes()))["cases"]
-    for name, (make, settings) in CASES.items():
+        before = json.loads(lzma.decompress(TARGET.read_bytes()))
+        found, types = before["cases"], before["types"]
+    else:
+        types = model_types()
+    for name, (make, settings, further) in CASES.items():
         with tempfile.TemporaryDirectory() as scratch:
             plain = Path(scratch) / "plain"
             plain.mkdir()
             if VERSION == "4":
                 make().save(str(plain / "tokenizer.json"))
-                (plain / "tokenizer_config.json").write_text(json.dumps(settings))
+                for file, entries in {"tokenizer_config.json": settings, **further}.items():
+                    (plain / file).write_text(json.dumps(entries))
                 found[name] = {"plain": {"files": files(plain, JSON)}}
             else:
                 for file, data in found[name]["plain"]["files"].items():
                     (plain / file).write_bytes(base64.b64decode(data))
             case = found[name]
+            if further.get(CONFIG, {}).get("transformers_version", VERSION)[0] != VERSION:
+                continue
             try:
                 if "rows" not in case["plain"]:
                     case["plain"] |= results(plain)
                 case[f"saved {VERSION}"] = saved(plain, Path(scratch) / "saved")
-                if VERSION == "4":
+                if VERSION == "4" and name in SETTINGS:
                     case["converted"] = converted(plain, Path(scratch) / "converted")
             except Exception as error:  # transformers 4 cannot read lists of extra tokens
                 print(f"{name}: transformers {VERSION}: {str(error)[:80]!r}")
-    content = json.dumps({"texts": TEXTS, "cases": found}, ensure_ascii=False)
+    content = json.dumps({"texts": TEXTS, "types": types, "cases": found}, ensure_ascii=False)
     TARGET.write_bytes(lzma.compress(content.encode(), preset=9 | lzma.PRESET_EXTREME))
     print(f"{TARGET.name}: {TARGET.stat().st_size} bytes")
 

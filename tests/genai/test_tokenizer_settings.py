@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tokenizer_folders import cases, difference, texts, write
+from tests.tokenizer_folders import cases, difference, model_types, texts, write
 
 from genai_layer import ModelError, Tokenizer
 from genai_layer.detokenizer import Detokenizer, TextDecoder
+from genai_layer.tokenizer_model_types import CLASS_OF_TYPE
 
 FORMS = ("plain", "saved 4", "saved 5")
 
@@ -61,6 +62,20 @@ def test_a_class_adds_no_token_that_the_settings_lack(tmp_path: Path) -> None:
     assert made.encode("").input_ids.data.tolist() == [[]]
 
 
+def test_a_type_of_model_has_the_class_of_transformers() -> None:
+    classes = set(CLASS_OF_TYPE.values())
+    golden = {model: name for model, name in model_types().items() if name in classes}
+    assert golden == CLASS_OF_TYPE
+
+
+@pytest.mark.parametrize("number", [5, "5", True])
+def test_a_wrong_id_of_an_added_token_is_named(tmp_path: Path, number: object) -> None:
+    folder = settings_of(tmp_path, bos_token="<s>")
+    (folder / "added_tokens.json").write_text(json.dumps({"<|tool|>": number}))
+    with pytest.raises(ModelError, match=r"added_tokens.json: .*'<\|tool\|>'"):
+        Tokenizer(folder)
+
+
 def test_without_settings_tokenizer_json_stands_alone(tmp_path: Path) -> None:
     folder = write(cases()["gpt2_no_prefix_space"]["plain"], tmp_path, "tokenizer.json")
     assert Tokenizer(folder).decode(Tokenizer(folder).encode("a").input_ids.data[0]) == " a"
@@ -72,10 +87,10 @@ def test_without_settings_tokenizer_json_stands_alone(tmp_path: Path) -> None:
         ({"extra_special_tokens": "<a>"}, "extra_special_tokens = '<a>': write a list"),
         ({"additional_special_tokens": 5}, "additional_special_tokens = 5: write a list"),
         ({"eos_token": {"content": "<a>", "lstrip": "yes"}}, "token '<a>': "),
+        ({"add_bos_token": "false"}, "tokenizer_config.json: add_bos_token = 'false': write true"),
+        ({"clean_up_tokenization_spaces": 1}, "clean_up_tokenization_spaces = 1: write true"),
     ],
 )
-def test_a_broken_special_token_is_named(
-    tmp_path: Path, settings: dict[str, Any], message: str
-) -> None:
+def test_a_broken_setting_is_named(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         Tokenizer(settings_of(tmp_path, **settings))

@@ -1,8 +1,8 @@
 """Texts and ids of the special tokens bos, eos and pad: the precedence of a folder's files.
 
 Source: openvino_genai.Tokenizer, measured; docs/reference/genai.md#tokenizer. Ours: a text without
-an id has the id of the vocabulary; texts of special_tokens_map.json that are not objects count, as
-in transformers, after those of tokenizer_config.json.
+an id has the id of the vocabulary; texts of special_tokens_map.json that are not objects count
+after those of tokenizer_config.json, where the files are not those that transformers reads.
 """
 
 from __future__ import annotations

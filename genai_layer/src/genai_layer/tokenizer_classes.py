@@ -8,8 +8,11 @@ Source: transformers 4.57.6, measured; docs/reference/genai.md#tokenizer-setting
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from genai_layer.tokenizer_model_types import CLASS_OF_TYPE
 
 ADDS_BOS_AND_EOS = frozenset({"Llama", "CodeLlama", "Gemma", "Cohere", "GPTNeoX"})
 """Classes that put ``bos_token`` and ``eos_token`` around a text, instead of tokenizer.json's."""
@@ -18,6 +21,13 @@ SETS_CASE = frozenset(
     {"Bert", "ConvBert", "DistilBert", "Electra", "MobileBert", "MPNet", "SqueezeBert"}
 )
 """Classes that set the case and the accents of BertNormalizer."""
+
+_LSTRIP = {"lstrip": True}
+_MASK_FLAGS = {
+    **dict.fromkeys(("Roberta", "XLMRoberta", "Longformer", "Camembert", "MPNet"), _LSTRIP),
+    "Bart": _LSTRIP | {"normalized": True},
+}
+"""Flags of a mask token that is given as a text."""
 
 _END = "<|endoftext|>"
 _SENTENCE = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
@@ -59,6 +69,23 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 } | dict.fromkeys(SETS_CASE - {"MPNet"}, _BERT)
 
 
+def with_class(settings: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings with a class: their own, else that of config.json, else of its model.
+
+    Without a class of their own, settings beside a config.json of transformers 5 are of version 5.
+    """
+    if settings.get("tokenizer_class") is not None:
+        return {**settings}
+    version = config.get("transformers_version")
+    if isinstance(version, str) and not re.match(r"[0-4]\.", version):
+        return {**settings, "tokenizer_class": _VERSION_5}
+    of_type = CLASS_OF_TYPE.get(str(config.get("model_type")))
+    return {**settings, "tokenizer_class": config.get("tokenizer_class") or of_type}
+
+
+_VERSION_5 = "TokenizersBackend"
+
+
 def class_of(settings: Mapping[str, Any]) -> str:
     """Return the name of the class, without "TokenizerFast" or "Tokenizer"; empty if none is given.
 
@@ -71,12 +98,17 @@ def class_of(settings: Mapping[str, Any]) -> str:
 
 def is_complete(settings: Mapping[str, Any]) -> bool:
     """Return whether transformers 5 wrote the settings: tokenizer.json then has their effects."""
-    return "backend" in settings or settings.get("tokenizer_class") == "TokenizersBackend"
+    return "backend" in settings or settings.get("tokenizer_class") == _VERSION_5
 
 
-def with_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings with the defaults of their class; 5 writes all but the padding side."""
-    defaults = _DEFAULTS.get(class_of(settings), {})
+    name = class_of(settings)
+    defaults = _DEFAULTS.get(name, {})
     if is_complete(settings):
-        defaults = {name: value for name, value in defaults.items() if name == "padding_side"}
-    return {**defaults, **settings}
+        return {key: value for key, value in defaults.items() if key == "padding_side"} | settings
+    merged = {**defaults, **settings}
+    mask = merged.get("mask_token")
+    if name in _MASK_FLAGS and isinstance(mask, str):
+        merged["mask_token"] = {"content": mask, **_MASK_FLAGS[name]}
+    return merged

@@ -72,7 +72,7 @@ def read_content(source: Path | TokenizerModels) -> TokenizerContent:
 
 def _read_models(models: TokenizerModels) -> TokenizerContent:
     tokenizer = models.build()
-    tokens, ids = find_special_tokens(tokenizer, TokenizerFiles({}, {}, {}, {}), models.ids)
+    tokens, ids = find_special_tokens(tokenizer, TokenizerFiles(), models.ids)
     return TokenizerContent(tokenizer, models.settings, tokens, ids, models.chat_template or "")
 
 
@@ -81,7 +81,7 @@ def _read_folder(folder: Path) -> TokenizerContent:
     files, path = TokenizerFiles.read(folder), folder / "tokenizer.json"
     has_models = is_file(folder / "openvino_tokenizer.xml")
     models = read_folder(folder, decodes=not is_file(path)) if has_models else None
-    settled = files.with_defaults()
+    settled = files.as_transformers()
     if is_file(path):
         tokenizer = read_tokenizer(path)
         settings = {**settled.settings, CLEAN_UP: cleans_up(tokenizer, settled.settings)}

@@ -8,7 +8,6 @@ Source: transformers 4.57.6 and 5.24.0, measured; docs/reference/genai.md#tokeni
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
@@ -18,10 +17,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from genai_layer.errors import ModelError
 from genai_layer.openvino_tokenizer import CLEAN_UP, cleaning, surrounded
 from genai_layer.tokenizer_classes import ADDS_BOS_AND_EOS, SETS_CASE, class_of, is_complete
-from genai_layer.tokenizer_files import TokenizerFiles, content_of
-
-_NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
-"""Special tokens in the order in which they are added."""
+from genai_layer.tokenizer_files import NAMED, TokenizerFiles, content_of
 
 _LISTS = ("additional_special_tokens", "extra_special_tokens")
 
@@ -31,7 +27,7 @@ def apply_settings(tokenizer: tokenizers.Tokenizer, files: TokenizerFiles) -> No
 
     Args:
         tokenizer: the tokenizer, which is changed.
-        files: the other files, with the defaults of the tokenizer's class.
+        files: the other files, as transformers reads them.
 
     Raises:
         ModelError: a token is broken, or the id of a listed one is not the next free one.
@@ -41,7 +37,7 @@ def apply_settings(tokenizer: tokenizers.Tokenizer, files: TokenizerFiles) -> No
     for number, token in sorted(files.added.items(), key=lambda each: each[0]):
         if add([token]) and tokenizer.token_to_id(token.content) != number:
             raise ModelError(
-                f"tokenizer_config.json: added token {token.content!r} has id {number}, but "
+                f"{files.adding}: added token {token.content!r} has id {number}, but "
                 "tokenizer.json assigns another id; save the tokenizer again with save_pretrained"
             )
     add([*_special_tokens(tokenizer, files)])
@@ -84,16 +80,18 @@ _SPACED = decoders.WordPiece(prefix="\0", cleanup=False)
 def _special_tokens(tokenizer: tokenizers.Tokenizer, files: TokenizerFiles) -> Iterator[AddedToken]:
     """Yield the special tokens; those that the tokenizer has keep the spaces that they take.
 
+    Beside added_tokens_decoder, an object has the flags of its own, unless its token is listed.
+
     Raises:
         ModelError: a list of tokens, or a token, is broken.
     """
     known = tokenizer.get_added_tokens_decoder().values()
     flags = {token.content: cast("dict[str, Any]", token.__getstate__()) for token in known}  # pyright: ignore[reportUnknownMemberType] (its state has no types)
-    mapped = {} if "added_tokens_decoder" in files.settings else files.mapped
-    for token in _listed(files.settings, mapped):
+    kept = {token.content for token in files.added.values()} if files.has_decoder else flags.keys()
+    for token in _listed(files.settings):
         content = content_of(token)
         own = cast("dict[str, Any]", token) if isinstance(token, dict) else {}
-        given = flags.get(content, own)
+        given = own if own and content not in kept else flags.get(content, own)
         try:
             yield AddedToken(content, **{n: given[n] for n in _FLAGS if n in given}, special=True)
         except TypeError as error:
@@ -103,14 +101,14 @@ def _special_tokens(tokenizer: tokenizers.Tokenizer, files: TokenizerFiles) -> I
 _FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
 
 
-def _listed(settings: Mapping[str, Any], mapped: Mapping[str, Any]) -> Iterator[Any]:
+def _listed(settings: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the special tokens by name, then those of lists and of objects."""
-    for name in _NAMED:
-        token = mapped.get(f"{name}_token") or settings.get(f"{name}_token")
+    for name in NAMED:
+        token = settings.get(f"{name}_token")
         if token is not None:
             yield token
-    for name, owner in itertools.product(_LISTS, (settings, mapped)):
-        found: object = owner.get(name) or []
+    for name in _LISTS:
+        found: object = settings.get(name) or []
         if not isinstance(found, list | dict):
             raise ModelError(f"tokenizer_config.json: {name} = {found!r}: write a list of tokens")
         tokens = cast("dict[str, Any] | list[Any]", found)
