@@ -130,6 +130,11 @@ FILES: dict[str, Case] = {
     "map_listed": (bytewise, PLAIN | NAMES | LISTED, {MAP: {"bos_token": "</s>"}}),
     "map_addbos": (sentences, of_class("Llama", NAMES), {MAP: {"bos_token": "</s>"}}),
     "numbered": (bytewise, PLAIN | NAMES | {"mask_token": "<mask>"}, {NUMBERED: TOOLS}),
+    "numbered_known": (
+        lambda: with_mask(lstrip=True),
+        PLAIN | NAMES,
+        {NUMBERED: {"<|tool|>": 404, "<mask>": 403, "<s> b": 401}},
+    ),
     "numbered_listed": (bytewise, PLAIN | NAMES | LISTED, {NUMBERED: TOOLS}),
     "config_class": of_model(sentences, "gpt2", tokenizer_class="LlamaTokenizer"),
     "config_class_unused": (

@@ -34,7 +34,9 @@ def apply_settings(tokenizer: tokenizers.Tokenizer, files: TokenizerFiles) -> No
     """
     settings = files.settings
     add: Callable[[list[AddedToken]], int] = tokenizer.add_tokens  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] (its list has no element type)
-    for number, token in sorted(files.added.items(), key=lambda each: each[0]):
+    own = {} if files.has_decoder else tokenizer.get_added_tokens_decoder()
+    for number in sorted(files.added.keys() - own.keys()):
+        token = files.added[number]
         if add([token]) and tokenizer.token_to_id(token.content) != number:
             raise ModelError(
                 f"{files.adding}: added token {token.content!r} has id {number}, but "
