@@ -85,6 +85,7 @@ REJECTED: list[tuple[Values, str]] = [
     (ONE | {"frequency_penalty": 3.0}, "frequency_penalty = 3.0: must be from -2 to 2"),
     (ONE | {"presence_penalty": -3.0}, "presence_penalty = -3.0: must be from -2 to 2"),
     (ONE | {"repetition_penalty": -1.0}, "repetition_penalty = -1.0: must be positive"),
+    (ONE | {"repetition_penalty": 1e-46}, "repetition_penalty = 1e-46: must be positive in f32"),
     (BEAMS | {"frequency_penalty": 1.0}, "frequency_penalty = 1.0: beam search"),
     (BEAMS | {"presence_penalty": 1.0}, "presence_penalty = 1.0: beam search"),
     (BEAMS | {"repetition_penalty": 0.0}, "repetition_penalty = 0.0: beam search"),

@@ -215,3 +215,38 @@ def test_processors_do_not_change_their_argument(logits) -> None:
     ):
         step(logits, history)
         assert np.array_equal(logits, before)
+
+
+LARGEST = float(np.finfo(np.float32).max)
+EXTREMES = {
+    "repetition_penalty": (1e-45, 1e-38, 3e-38, 1e30, LARGEST),
+    "presence_penalty": (-2.0, 2.0),
+    "frequency_penalty": (-2.0, 2.0),
+    "temperature": (1e-45, 1e-38, LARGEST),
+    "top_p": (1e-46, 1e-38, 1.0),
+    "min_p": (0.0, 1e-46, 1 - 2**-24),
+}
+"""Limits of the values that ``validate`` accepts, by field."""
+
+
+@pytest.mark.filterwarnings("error")
+@given(
+    st.fixed_dictionaries({}, optional={n: st.sampled_from(v) for n, v in EXTREMES.items()}),
+    arrays(np.float32, 6, elements=st.sampled_from([-np.inf, -LARGEST, -9, -1e-45, 0, 5, LARGEST])),
+    st.booleans(),
+)
+def test_extreme_parameters_choose_possible_tokens_with_finite_scores(fields, logits, drawn):
+    logits[0] = 5
+    config = GenerationConfig(max_new_tokens=9, do_sample=drawn, rng_seed=3, **fields)
+    config.validate()
+    sampler, history = Sampler(config), TokenHistory([0, 1, 4], [4, 2, 3])
+    for _ in range(3):
+        token = sampler.next_token(logits, history)
+        assert logits[token] > -np.inf
+        assert np.isfinite(sampler.score)
+        history.generated.append(token)
+
+
+def test_a_tiny_repetition_penalty_raises_logits_to_the_limit_of_f32() -> None:
+    penalised = repetition_penalty(1e-38)(f32(5, 3, 0, -1), TokenHistory([0, 2]))
+    assert penalised.tolist() == [LARGEST, 3, 0, -1]

@@ -87,7 +87,10 @@ def _penalties(fields: GenerationFields) -> Iterator[Rule]:
         value = getattr(fields, name)
         yield not -2 <= value <= 2, f"{name} = {value}: must be from -2 to 2"
     value = fields.repetition_penalty
-    yield not value > 0, f"repetition_penalty = {value}: must be positive"
+    yield (
+        not np.float32(value) > 0,
+        f"repetition_penalty = {value}: must be positive in f32; for no penalty, set it to 1",
+    )
 
 
 def _penalties_of_beams(fields: GenerationFields) -> Iterator[Rule]:

@@ -81,6 +81,20 @@ def test_groups_differ_by_the_penalty(decodes) -> None:
     assert {one.tokens[0] for one in found} == {1}
 
 
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("penalty", [-LARGEST, -1e38, -100.0, 1e-46, 100.0, 1e38, LARGEST])
+@pytest.mark.parametrize("diversity", [-LARGEST, -1e38, 1e-46, 1e38, LARGEST])
+def test_extreme_penalties_leave_finite_scores(decodes, penalty, diversity) -> None:
+    table = np.random.default_rng(3).normal(size=(9, 9)) * 2
+    groups = {"num_beams": 4, "num_beam_groups": 2, "num_return_sequences": 4}
+    limits = {"max_new_tokens": 5, "stop_token_ids": {2}}
+    found = decodes(table, length_penalty=penalty, diversity_penalty=diversity, **groups, **limits)
+    assert np.isfinite([one.score for one in found]).all()
+
+
 def test_a_stop_token_completes_a_text(decodes) -> None:
     found = decodes(
         GREEDY_TRAP, max_new_tokens=9, num_beams=2, stop_token_ids={3}, length_penalty=0.0

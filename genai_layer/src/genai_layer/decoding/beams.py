@@ -22,7 +22,9 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.generation_fields import StopCriteria
 from genai_layer.results import GenerationFinishReason
 from genai_layer.sampling.candidates import ordered_sums
-from genai_layer.sampling.processors import Logits
+from genai_layer.sampling.processors import Logits, rounded
+
+_SMALLEST, _LARGEST = np.finfo(np.float32).smallest_subnormal, np.finfo(np.float32).max
 
 
 def repeating_tokens(ids: Sequence[int], size: int) -> npt.NDArray[np.int64]:
@@ -52,7 +54,11 @@ class Beam:
 
     def rated(self, length: int, penalty: float) -> float:
         """Return the score of a text of a length: divided by length ** penalty."""
-        return float(self.score / np.float32(length) ** np.float32(penalty)) if length else np.nan
+        if not length:
+            return np.nan
+        with np.errstate(over="ignore"):
+            power = np.float32(length) ** np.float32(penalty)
+        return float(rounded(np.float64(self.score) / power.clip(_SMALLEST, _LARGEST)))
 
 
 @dataclass(slots=True)
@@ -209,9 +215,8 @@ class _Search:
         for beam in group.beams:
             scores = self._scores(beam, logits[beam.row], chosen)
             likeliest = _likeliest(scores, wanted)
-            found.extend(
-                (beam, token, np.float32(beam.score + scores[token])) for token in likeliest
-            )
+            sums = rounded(np.float64(beam.score) + scores[likeliest])
+            found.extend((beam, *one) for one in zip(likeliest, sums, strict=True))
         return sorted(found, key=lambda each: -each[2])
 
     def _scores(self, beam: Beam, logits: Logits, chosen: list[int]) -> _Scores:
@@ -219,7 +224,7 @@ class _Search:
         config, tokens = self._config, beam.sequence.tokens
         scores = _log_softmax(logits)
         for token in chosen:
-            scores[token] -= np.float32(config.diversity_penalty)
+            scores[token] = rounded(np.float64(scores[token]) - config.diversity_penalty)
         scores[
             repeating_tokens([*self._task.prompt, *tokens], config.no_repeat_ngram_size)
         ] = -np.inf

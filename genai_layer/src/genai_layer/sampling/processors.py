@@ -16,6 +16,17 @@ import numpy.typing as npt
 Logits = npt.NDArray[np.float32]
 """f32 [vocabulary]; -inf where a token is impossible."""
 
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def rounded(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Round f64 values to f32; those beyond its range become its limits, and -inf stays.
+
+    An infinite score would make others NaN, and a possible token impossible.
+    """
+    exact = np.asarray(values, np.float64)
+    return np.where(np.isneginf(exact), exact, exact.clip(-_LARGEST, _LARGEST)).astype(np.float32)
+
 
 @dataclass(slots=True)
 class TokenHistory:
@@ -45,12 +56,13 @@ def min_new_tokens(count: int, stop_token_ids: AbstractSet[int]) -> Processor:
 
 def repetition_penalty(penalty: float) -> Processor:
     """Divide the logit of each id of the history by ``penalty``; multiply negative ones by it."""
+    factor = float(np.float32(penalty))
 
     def process(logits: Logits, history: TokenHistory) -> Logits:
         ids = np.unique(np.array([*history.prompt, *history.generated], np.int64))
         penalised = logits.copy()
-        chosen = logits[ids]
-        penalised[ids] = np.where(chosen >= 0, chosen / penalty, chosen * penalty)
+        chosen = logits[ids].astype(np.float64)
+        penalised[ids] = rounded(np.where(chosen >= 0, chosen / factor, chosen * factor))
         return penalised
 
     return process
