@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from genai_layer import ConfigError, GenerationConfig, ModelError, StopCriteria
+from genai_layer.errors import ArgumentError
 from genai_layer.generation_config import UNSET
+from genai_layer.sampling.sampler import Sampler
 
 
 def test_defaults_are_those_of_openvino_genai() -> None:
@@ -262,3 +264,12 @@ def test_a_file_is_given_by_any_path_and_alone(tmp_path) -> None:
 def test_a_broken_file_is_named(tmp_path, content) -> None:
     with pytest.raises(ModelError, match=r"generation_config\.json"):
         from_json(tmp_path, content)
+
+
+@pytest.mark.parametrize("name", ["eos_token_id", "stop_token_ids"])
+def test_ids_of_tokens_are_of_64_bits_with_a_sign(name: str) -> None:
+    values = {"eos_token_id": int, "stop_token_ids": lambda number: {number}}[name]
+    config = GenerationConfig(max_new_tokens=1, min_new_tokens=1, **{name: values((1 << 63) - 1)})
+    Sampler(config)
+    with pytest.raises(ArgumentError, match=rf"^{name}.* = {1 << 63}: .*less than {1 << 63}$"):
+        setattr(config, name, values(1 << 63))

@@ -32,6 +32,8 @@ class StopCriteria(NamedEnum):
 
 
 Count = Annotated[int, Field(ge=0, le=UNSET)]
+TokenId = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+"""Id of a token, i64 as in openvino_genai."""
 
 
 class GenerationFields(Parameters):
@@ -46,8 +48,8 @@ class GenerationFields(Parameters):
     """Number of tokens before which no stop token is generated."""
     ignore_eos: bool = False
     """Ignore stop tokens; stop strings still end the generation."""
-    eos_token_id: int = -1
-    stop_token_ids: set[int] = Field(default_factory=set[int])
+    eos_token_id: TokenId = -1
+    stop_token_ids: set[TokenId] = Field(default_factory=set[int])
     stop_strings: set[str] = Field(default_factory=set[str])
     include_stop_str_in_output: bool = False
     echo: bool = False
