@@ -315,13 +315,33 @@ class TestLoading:
         with pytest.raises(RuntimeFailure, match="out of luck"):
             LLMPipeline(folder, "CPU", core=Refuses(np.eye(2)))
 
-    def test_nan_logits_are_rejected(self, folder) -> None:
+    @pytest.mark.parametrize(
+        ("precision", "cause", "remedy"),
+        [
+            ("f16", "activations overflowed f16", "set INFERENCE_PRECISION_HINT to f32 or bf16"),
+            ("bf16", "weights are not finite", "check the model's files"),
+            ("f32", "weights are not finite", "check the model's files"),
+            (None, "weights are not finite", "check the model's files"),
+        ],
+    )
+    def test_nan_logits_are_rejected(self, folder, precision, cause, remedy) -> None:
         first, second = ids_of("he")
         table = chain([ASSISTANT, first, second], make_tokenizer().get_vocab_size())
         table[second] = np.nan
-        pipe = LLMPipeline(folder, "CPU", core=MemoryCore(table))
+        hint = {} if precision is None else {"INFERENCE_PRECISION_HINT": precision}
+        pipe = LLMPipeline(folder, "CPU", core=MemoryCore(table), **hint)
         assert pipe.generate("?", max_new_tokens=2) == "he"
-        with pytest.raises(
-            RuntimeFailure, match=r"after 5 tokens are NaN: .* f16.*set INFERENCE_PRECISION_HINT"
-        ):
+        with pytest.raises(RuntimeFailure) as raised:
             pipe.generate("?", max_new_tokens=3)
+        assert str(raised.value) == (
+            f"the logits after 5 tokens are NaN: {cause}, or the model has no positions that far; "
+            f"{remedy}, else request fewer tokens"
+        )
+
+    @pytest.mark.parametrize("policy", ["TRUNCATE", "SLIDE"])
+    def test_a_policy_that_is_set_is_no_remedy_for_nan_logits(self, folder, policy) -> None:
+        table = np.full((make_tokenizer().get_vocab_size(),) * 2, np.nan)
+        pipe = LLMPipeline(folder, "NPU", core=MemoryCore(table), NPUW_LLM_ON_FULL=policy)
+        with pytest.raises(RuntimeFailure) as raised:
+            pipe.generate("?", max_new_tokens=3)
+        assert ("set NPUW_LLM_ON_FULL=TRUNCATE" in str(raised.value)) == (policy == "SLIDE")

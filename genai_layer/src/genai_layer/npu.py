@@ -126,7 +126,7 @@ def lengths_of(compiled: CompiledModel) -> StaticLengths:
         RuntimeError: the model does not report its lengths.
     """
     most, least = (compiled.get_property(_PREFIX + name) for name in _DEFAULTS)
-    least = _length("MIN_RESPONSE_LEN", least) - _spare(_property(compiled, _STEP, 1))
+    least = _length("MIN_RESPONSE_LEN", least) - _spare(property_of(compiled, _STEP, 1))
     return StaticLengths(_length("MAX_PROMPT_LEN", most), least)
 
 
@@ -139,7 +139,7 @@ def on_full_of(compiled: CompiledModel) -> OnFull:
     Raises:
         PropertyError: the model reports an unknown value.
     """
-    value = _property(compiled, _ON_FULL, OnFull.ERROR)
+    value = property_of(compiled, _ON_FULL, OnFull.ERROR)
     if value not in list(OnFull):
         raise PropertyError(f"{_ON_FULL} = {value!r}: must be one of {', '.join(OnFull)}")
     return OnFull(value)
@@ -224,7 +224,7 @@ def _spare(step: int) -> int:
     return -(-step // _STEP_GRAIN) * _STEP_GRAIN - 1 if step > 1 else 0
 
 
-def _property(compiled: CompiledModel, name: str, default: Any) -> Any:
+def property_of(compiled: CompiledModel, name: str, default: Any) -> Any:
     """Return an option of a compiled model; the default if the model has no such option."""
     try:
         return compiled.get_property(name)

@@ -101,7 +101,9 @@ class TextGenerator:
         from_blob = target.from_blob
         with runtime_failures():
             inserted = None if from_blob else adapters
-            compiled = compile_with(target.core, find(), target.device, target.properties, inserted)
+            compiled = self._compiled = compile_with(
+                target.core, find(), target.device, target.properties, inserted
+            )
             self._request: InferRequest = compiled.create_infer_request()
             self._lengths = settled_lengths(compiled, target.lengths, from_blob)
         place = Place(target.device, given, target.core, tokenizer)
@@ -150,7 +152,7 @@ class TextGenerator:
                 prompt=prompt.ids,
                 config=config,
                 limits=limit,
-                model=LanguageModel(self._request, raw, inputs),
+                model=LanguageModel(self._request, raw, inputs, self._compiled),
                 decode=TextDecoder(self._tokenizer),
                 sink=sink,
                 raw=raw,

@@ -45,7 +45,7 @@ class Generation:
             prompt=request.prompt,
             config=request.config,
             limits=request.limits,
-            model=LanguageModel(self._infer, raw, request.inputs),
+            model=LanguageModel(self._infer, raw, request.inputs, places.compiled),
             decode=decode,
             sink=request.sink,
             raw=raw,

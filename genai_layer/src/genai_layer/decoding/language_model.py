@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from genai_layer.decoding.nan_logits import reject_nan
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.errors import RuntimeFailure, runtime_failures
+from genai_layer.errors import runtime_failures
 from genai_layer.perf_metrics import RawPerfMetrics
-from genai_layer.runtime import Array, InferRequest
+from genai_layer.runtime import Array, CompiledModel, InferRequest
 
 Rows = Sequence[Sequence[int]]
 """Ids of the new tokens: as many in each row."""
@@ -40,14 +41,20 @@ class LanguageModel:
         request: the request to run.
         raw: collects the measurements.
         inputs: makes the model's inputs.
+        compiled: the model of the request, for messages; None if it is unknown.
     """
 
     def __init__(
-        self, request: InferRequest, raw: RawPerfMetrics, inputs: MakeInputs = token_inputs
+        self,
+        request: InferRequest,
+        raw: RawPerfMetrics,
+        inputs: MakeInputs = token_inputs,
+        compiled: CompiledModel | None = None,
     ) -> None:
         self._request = request
         self._raw = raw
         self._inputs = inputs
+        self._compiled = compiled
         self._inferred = 0.0
         self._begun = Stopwatch(), 0
         """Start of the inference in progress, and the number of tokens after it."""
@@ -131,7 +138,7 @@ class LanguageModel:
 
     def _check(self, logits: npt.NDArray[np.float32], watch: Stopwatch, tokens: int) -> None:
         """Check the logits after a number of tokens, and note how long they took."""
-        _check_numbers(logits, tokens)
+        reject_nan(logits, tokens, self._compiled)
         took = watch.microseconds()
         self._inferred += took
         self._raw.token_infer_durations.append(took)
@@ -139,20 +146,3 @@ class LanguageModel:
     def finish(self) -> None:
         """Note the duration of all inferences."""
         self._raw.inference_durations.append(self._inferred)
-
-
-def _check_numbers(logits: npt.NDArray[np.float32], tokens: int) -> None:
-    """Reject NaN logits, from which sampling would choose the same token forever.
-
-    Activations of some models overflow f16. A model with a position table returns NaN beyond the
-    table, which a sliding cache can reach.
-
-    Raises:
-        RuntimeFailure: a logit is NaN.
-    """
-    if np.isnan(logits.max()):
-        raise RuntimeFailure(
-            f"the logits after {tokens} tokens are NaN: activations overflowed f16, or the model "
-            "has no positions that far; set INFERENCE_PRECISION_HINT to f32 or bf16, else request "
-            "fewer tokens or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps positions low"
-        )

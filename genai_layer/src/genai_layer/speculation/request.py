@@ -96,7 +96,9 @@ class DraftAssistant:
             count = CandidateCount(first, limit, self._adapts)
         raw = RawPerfMetrics()
         return DraftModelDrafter(
-            LanguageModel(self._request or self._draft.new_request(), raw),
+            LanguageModel(
+                self._request or self._draft.new_request(), raw, compiled=self._draft.compiled
+            ),
             raw,
             count,
             room=UNSET if lengths is None else lengths.capacity,
