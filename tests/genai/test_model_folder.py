@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from genai_layer import GenerationConfig, ModelError, Tokenizer
-from genai_layer.files import read_counts
+from genai_layer.files import is_file, is_folder, read_counts
 from genai_layer.model_folder import read_generation_config
 
 EOS = 2
@@ -102,3 +103,18 @@ def test_a_folder_may_have_a_name_that_is_not_utf_8(demo: Path, tmp_path: Path) 
     folder = tmp_path / "model-\udcff"
     shutil.copytree(demo, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     assert Tokenizer(folder).get_eos_token_id() == EOS
+
+
+def test_a_path_that_names_of_files_cannot_express_is_named_as_that() -> None:
+    """Bytes of another encoding, which Python keeps as lone surrogates, remain possible."""
+    with pytest.raises(ModelError, match=r"^'/d\\ud800': names of files in utf-8 lack '\\ud800'; "):
+        is_folder(Path("/d\ud800"))
+    assert not is_folder(Path("/d\udce9"))
+
+
+def test_a_path_that_the_locale_cannot_express_gets_a_remedy(monkeypatch) -> None:
+    message = r"^'/d\\xe9mo': .* in ascii lack '\\xe9'; set LC_ALL=C.UTF-8"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", lambda path: str(path).encode("ascii"))
+        with pytest.raises(ModelError, match=message):
+            is_file(Path("/d\u00e9mo"))

@@ -39,8 +39,19 @@ def _mode(path: Path, refused: Callable[[str], GenAIError]) -> int:
         return 0
     except OSError as error:
         raise refused(f"{path}: {error.strerror or error}") from None
+    except UnicodeEncodeError as error:
+        raise refused(unencodable(path, error)) from None
     except ValueError:  # the name is impossible, e.g. it has a null character
         return 0
+
+
+def unencodable(path: Path, error: UnicodeEncodeError) -> str:
+    """Return the message for a path with a character that names of files cannot have."""
+    character = error.object[error.start]
+    remedy = "set LC_ALL=C.UTF-8 or PYTHONUTF8=1, or pass bytes"
+    if "\ud800" <= character <= "\udfff":
+        remedy = "pass text in UTF-8, or bytes"
+    return f"{str(path)!a}: names of files in {error.encoding} lack {character!a}; {remedy}"
 
 
 def read_text(path: Path) -> str:
