@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from genai_layer import (
     ChatHistory,
+    ConfigError,
     ContinuousBatchingPipeline,
     GenerationConfig,
     GenerationFinishReason,
@@ -166,7 +167,32 @@ def test_a_full_cache_gives_up_turns_before_the_answer(pipes, reads: Reads) -> N
     assert begins[1] == [*shorter, *said[:first]], "the first turn is left out, the answer is whole"
     assert all(ids[: len(shorter)] == shorter for ids in begins[1:]), "and the prompt stays"
     assert all(past + len(ids) <= CAPACITY for past, ids in reads)
-    assert pipe.execution_report()["left out"] == "the oldest 2 of 4 messages"
+    last = begins[-1][len(shorter) :]
+    gone = "".join(map(chr, said)).find("".join(map(chr, last)))
+    assert pipe.execution_report()["left out"] == (
+        f"the oldest 2 of 4 messages and the first {gone} tokens of the answer"
+    )
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_rejected_prompt_leaves_nothing_out(folder, pipes, caplog, batched: bool) -> None:
+    long = chat("the very first", "one", "second", "two", "third")
+    pipe = pipes("TRUNCATE")
+    if batched:
+        core, policy = answering_core("hey", CAPACITY), {"NPUW_LLM_ON_FULL": "TRUNCATE"}
+        pipe = ContinuousBatchingPipeline(
+            folder, SchedulerConfig(), "NPU", LENGTHS | policy, core=core
+        )
+    else:
+        pipe.generate(long, GREEDY)
+        assert "left out" in pipe.execution_report()
+    caplog.clear()
+    for refused in (chat("first", "one", "x" * 50), long):
+        config = GenerationConfig(max_length=1) if refused is long else GREEDY
+        with pytest.raises((PromptError, ConfigError)):
+            pipe.generate([refused] if batched else refused, [config] if batched else config)
+    assert batched or "left out" not in pipe.execution_report()
+    assert not caplog.records
 
 
 def test_several_texts_end_when_the_cache_is_full(pipes) -> None:

@@ -38,6 +38,16 @@ class Prompt:
         """Description of the messages that are left out; empty if there are none."""
         return ""
 
+    def warn(self) -> None:
+        """Log the messages that are left out, if any, of a prompt that is about to be read."""
+        if self.left_out:
+            _log.warning(
+                "NPUW_LLM_ON_FULL = TRUNCATE: %s are left out of a prompt, which then has %d "
+                "tokens",
+                self.left_out,
+                len(self.ids),
+            )
+
 
 class Chat(Prompt):
     """Prompt of a chat. System messages and the last turn always stay.
@@ -71,13 +81,7 @@ class Chat(Prompt):
 
         fewer = range(self._gone + 1, most)
         place = bisect_left(fewer, True, key=lambda gone: len(shorter(gone).ids) <= room)
-        found = shorter(fewer.start + place)
-        _log.warning(
-            "NPUW_LLM_ON_FULL = TRUNCATE: %s are left out of a prompt, which then has %d tokens",
-            found.left_out,
-            len(found.ids),
-        )
-        return found
+        return shorter(fewer.start + place)
 
     @property
     def left_out(self) -> str:

@@ -15,6 +15,7 @@ from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.reads import Task
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
+from genai_layer.decoding.truncation import Truncation
 from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import runtime_failures
 from genai_layer.exclusive import KeepsChat
@@ -71,6 +72,9 @@ class Target:
     """True if the runtime imports the model from BLOB_PATH."""
 
 
+_NOTHING = Prompt([])
+
+
 class TextGenerator:
     """Language model that continues prompts.
 
@@ -112,7 +116,7 @@ class TextGenerator:
         self._tokenizer = tokenizer
         self._assistant = speculation.open(place, self._lengths)
         self._sliding = SlidingHistory(least_to_continue(self._lengths))
-        self._left_out = ""
+        self._shortened: Prompt | Truncation = _NOTHING
 
     def run(
         self,
@@ -137,6 +141,7 @@ class TextGenerator:
             TemplateError: the chat template rejects a chat without its oldest turns.
             RuntimeFailure: the runtime failed.
         """
+        self._shortened = _NOTHING
         config, metrics, vocabulary = call.config, call.metrics, self._tokenizer.vocabulary_size
         prompts = [fitted(prompt, self._lengths) for prompt in prompts]
         limits = [limits_of(one.ids, config, vocabulary, self._lengths) for one in prompts]
@@ -161,8 +166,9 @@ class TextGenerator:
                 drafter=drafter,
                 truncation=truncation,
             )
+            self._shortened = truncation or prompt
+            prompt.warn()
             results.append(self._decoded(task, inputs))
-            self._left_out = (prompt if truncation is None else truncation.prompt).left_out
         metrics.num_input_tokens += sum(len(one.ids) for one in prompts)
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(call.began.microseconds())
@@ -181,12 +187,13 @@ class TextGenerator:
         return texts
 
     def execution_report(self) -> Mapping[str, str]:
-        """Return facts on the last generation: the runtime's, and messages that are left out."""
+        """Return facts on the last generation: the runtime's, and tokens that are left out."""
         request = self._request
         facts: Mapping[str, str] = {}
         if isinstance(request, ReportsExecution):
             facts = request.execution_report()
-        return {**facts, "left out": self._left_out} if self._left_out else facts
+        left_out = self._shortened.left_out
+        return {**facts, "left out": left_out} if left_out else facts
 
 
 Results = TypeVar("Results", bound=DecodedResults)

@@ -58,6 +58,7 @@ class Generation:
         self._read: Read | None = None
         self._submitted = False
         self._growing: GrowingText | None = None
+        request.warn()
         request.stream.begun = time.monotonic()
 
     @property

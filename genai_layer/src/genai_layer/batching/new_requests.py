@@ -217,6 +217,7 @@ class NewRequests:
         request = Request(number, ids, config, limits, sink, metrics, began, prompt.inputs)
         request.constraint = constraint
         request.truncation = self._model.truncation(fit, config)
+        request.warn = fit.warn
         if self._assistant is not None:
             request.drafter = partial(self._assistant.drafter, ids, config)
         return request

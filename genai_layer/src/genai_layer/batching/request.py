@@ -248,6 +248,8 @@ class Request:
     constraint: Constraint | None = None
     """Limits the tokens of a text."""
     truncation: Truncation | None = None
+    warn: Callable[[], None] = lambda: None
+    """Logs, when the prompt is about to be read, the messages that it leaves out."""
     """Rule for a full cache; None if the runtime's own applies."""
     stream: Stream = field(default_factory=Stream)
     texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
