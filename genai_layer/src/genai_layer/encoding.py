@@ -76,9 +76,7 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Text]
     if len(values) > len(_OPTIONS) or positional.keys() & options.keys():
         raise ConfigError("encode has parameters twice; pass each once")
     texts = _texts(prompts) if second is None else _broadcast(prompts, second)
-    for text in texts:
-        for part in (text,) if isinstance(text, str) else text:
-            check_characters(part)
+    check_texts(texts)
     hints = get_type_hints(EncodeOptions, include_extras=True)
     return texts, EncodeOptions(**read_named(_OWNER, positional | options, hints))
 
@@ -100,6 +98,13 @@ def _broadcast(first: object, second: object) -> list[Text]:
     count = max(len(one), len(two)) if one and two else 0
     one, two = (texts * count if len(texts) == 1 else texts for texts in (one, two))
     return [*zip(one, two, strict=True)]
+
+
+def check_texts(texts: Sequence[Text]) -> None:
+    """Reject texts and pairs that cannot be encoded in UTF-8."""
+    for text in texts:
+        for part in (text,) if isinstance(text, str) else text:
+            check_characters(part)
 
 
 def check_characters(text: str) -> None:

@@ -45,8 +45,9 @@ def prompts_ids(inputs: Ids) -> list[list[int]]:
     if not rows.size and isinstance(given, list | tuple):
         rows = rows.astype(np.int64)
     if rows.dtype != np.int64 or rows.ndim != 2 or not len(rows):
+        remedy = "pass rows" if rows.dtype == np.int64 else "convert them to i64"
         raise PromptError(
-            f"token ids are {rows.dtype} {list(rows.shape)}, not i64 [prompts, n]; pass rows"
+            f"token ids are {rows.dtype} {list(rows.shape)}, not i64 [prompts, n]; {remedy}"
         )
     if not isinstance(inputs, TokenizedInputs):
         return rows.tolist()

@@ -12,7 +12,7 @@ import numpy as np
 import tokenizers
 
 from genai_layer.abilities import ListsPorts, Port
-from genai_layer.encoding import Text
+from genai_layer.encoding import Text, check_texts
 from genai_layer.errors import (
     ConfigError,
     ModelError,
@@ -67,10 +67,11 @@ class TextEncoder:
         """Encode a batch.
 
         Raises:
-            PromptError: the batch is empty, or a text has no tokens.
+            PromptError: the batch is empty, or a text has no tokens or a lone surrogate.
         """
         if not texts:
             raise PromptError("the list of texts is empty")
+        check_texts(texts)
         try:
             encoded = self._tokenizer.encode_batch(list(texts))
         except Exception as error:  # the library raises plain Exception

@@ -51,6 +51,7 @@ def test_fields_without_effect_are_accepted(serve: Serve, http: TestClient, valu
         ({"n": 0}, "n", "greater than or equal to 1"),
         ({"n": "2"}, "n", "valid integer"),
         ({"temperature": 2.5}, "temperature", "less than or equal to 2"),
+        ({"temperature": 1e-46}, "temperature", "is 0 in f32; send 0 for the likeliest token"),
         ({"stop": ["a"] * 5}, "stop", "at most 4 items"),
         ({"stop": ""}, "stop", "at least 1 character"),
         ({"messages": []}, "messages", "at least 1 item"),

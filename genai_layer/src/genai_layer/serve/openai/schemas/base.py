@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, cast
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
@@ -59,6 +60,17 @@ def _empty(value: dict[str, float]) -> dict[str, float]:
     return value
 
 
+def _sharp(temperature: float) -> float:
+    """Return a temperature that is 0, or not 0 in f32, the type of the draws.
+
+    Raises:
+        PydanticCustomError: the temperature is 0 in f32 alone.
+    """
+    if temperature and not np.float32(temperature):
+        raise PydanticCustomError("small", "is 0 in f32; send 0 for the likeliest token")
+    return temperature
+
+
 JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
 """JSON object of bounded depth, e.g. a JSON schema."""
 
@@ -96,7 +108,7 @@ class Sampled(Body):
     """Parameters of all endpoints of text; those that are missing are the model's defaults."""
 
     model: str
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2), AfterValidator(_sharp)] | None = None
     """0 always chooses the likeliest token; the default is the model's."""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     stream: bool | None = None
