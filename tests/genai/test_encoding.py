@@ -12,6 +12,9 @@ import openvino
 import pytest
 
 from genai_layer import ConfigError, PromptError, PropertyError, Tensor, TokenizedInputs, Tokenizer
+from genai_layer.texts.compiled import TextEncoder
+from genai_layer.texts.config import EmbeddingConfig
+from genai_layer.token_ids import prompts_ids
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDENS = json.loads((ROOT / "tests" / "goldens" / "encodings.json").read_text())
@@ -120,6 +123,26 @@ def test_wrong_options_are_rejected(encoder, args, named, message) -> None:
 def test_other_texts_are_rejected(encoder, args, message) -> None:
     with pytest.raises(PromptError, match=message):
         encoder.encode(*args)
+
+
+@pytest.mark.parametrize("text", ["a\ud800", ("a", "b\ud800")])
+def test_texts_of_embeddings_and_ranks_have_no_lone_surrogate(encoder, text) -> None:
+    texts = TextEncoder(encoder, EmbeddingConfig())
+    with pytest.raises(PromptError, match=r"'\\ud800', a lone surrogate; pass text in UTF-8$"):
+        texts.encode([text])
+
+
+@pytest.mark.parametrize(
+    ("ids", "remedy"),
+    [
+        (np.zeros((1, 2), np.int32), "convert them to i64"),
+        (np.zeros((1, 2), np.float32), "convert them to i64"),
+        (np.zeros(2, np.int64), "pass rows"),
+    ],
+)
+def test_other_token_ids_get_a_remedy(ids, remedy) -> None:
+    with pytest.raises(PromptError, match=rf"not i64 \[prompts, n\]; {remedy}$"):
+        prompts_ids(ids)
 
 
 def test_padding_to_an_unknown_length_is_rejected(folder) -> None:

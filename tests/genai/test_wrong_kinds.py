@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
@@ -33,6 +33,7 @@ from genai_layer import (
     Tokenizer,
     VLLMParserWrapper,
 )
+from genai_layer.kinds import describe
 from genai_layer.testing.memory_batching import BatchingCore
 from genai_layer.testing.toy import answering_core, make_tokenizer, write_toy_folder
 
@@ -193,3 +194,15 @@ def test_a_value_is_accepted_as_annotated_or_rejected_by_name(name: str) -> None
         warnings.simplefilter("ignore", DeprecationWarning)
         found = [complaint(place, kind) for place in places(name, EXAMPLES, make) for kind in KINDS]
     assert not "\n".join(filter(None, found))
+
+
+@pytest.mark.parametrize(
+    ("hint", "described"),
+    [
+        (dict[str, int], "a dict of str to int"),
+        (list[dict[str, Any]], "a list of dict of str to any value"),
+        (Mapping[str, Mapping[str, object]], "a dict of str to dict of str to any value"),
+    ],
+)
+def test_the_keys_of_a_dictionary_are_described(hint: Any, described: str) -> None:
+    assert describe(hint) == described

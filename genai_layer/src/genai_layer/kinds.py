@@ -232,8 +232,9 @@ def describe(hint: Any, plural: bool = False) -> str:
     if _GENERICS.get(origin) in (_list, _set):
         elements = "" if parts[0] is Any else f" of {describe(parts[0], plural=True)}"
         return f"{'lists' if plural else 'a list'}{elements}"
-    if _GENERICS.get(origin) is _dict and parts[1] is not Any:
-        return f"{'dict' if plural else 'a dict'} of {describe(parts[1], plural=True)}"
+    if _GENERICS.get(origin) is _dict:
+        key, item = (describe(part, plural=True) for part in parts)
+        return f"{'dict' if plural else 'a dict'} of {key} to {item}"
     if origin is tuple:
         return f"({', '.join(describe(part, plural=True) for part in parts)})"
     name: str = (origin or hint).__name__
@@ -251,12 +252,14 @@ def _alternatives(phrases: Iterable[str]) -> str:
 _NAMES = {
     "NoneType": "None",
     "float": "finite float",
+    "Any": "any value",
     "Callable": "callable",
     "Decodes": "Tokenizer",
     "HasData": "tensor",
     "Mapping": "dict",
     "PathLike": "path",
     "ndarray": "array",
+    "object": "any value",
 }
 """Names for readers, by those of classes."""
 

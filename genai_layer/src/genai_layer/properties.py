@@ -36,7 +36,7 @@ def plain(value: Any) -> Any:
             OpenVINO's element type (``openvino.Type``), enumeration or ``OVAny``.
     """
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] (any mapping)
+        return {key: plain(item) for key, item in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] (any mapping)
     if isinstance(value, Enum):
         return value.value if isinstance(value.value, str) else value.name
     if isinstance(value, os.PathLike):
