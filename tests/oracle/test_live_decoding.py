@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import genai_layer as ours
@@ -101,6 +102,23 @@ def test_a_seed_draws_the_same_tokens(pipes, filters, seed) -> None:
 @pytest.mark.parametrize("temperature", [1e-3, 1e-30, 1e-38, 3e-39])
 def test_a_low_temperature_is_equal(pipes, temperature: float) -> None:
     check_equal(pipes["SDPA"], [QUESTION], SAMPLED | {"temperature": temperature})
+
+
+@pytest.mark.parametrize("penalty", [1e-45, 1e-38, 3e-38, 1e38, 3.4e38])
+def test_an_extreme_repetition_penalty_chooses_equal_tokens(pipes, penalty: float) -> None:
+    check_equal(pipes["SDPA"], [QUESTION], {"max_new_tokens": 5, "repetition_penalty": penalty})
+
+
+@pytest.mark.parametrize("penalty", [-1e38, -100.0, 100.0, 1e38])
+def test_scores_that_exceed_f32_keep_the_likeliest_text_here_alone(pipes, penalty: float) -> None:
+    """The real scores are -inf or -0.0 for all texts, so that any of them is returned."""
+    own, real = pipes["SDPA"]
+    search = {"max_new_tokens": 5, "num_beams": 2}
+    ordinary = own.generate([QUESTION], **search, length_penalty=0.0)
+    extreme = own.generate([QUESTION], **search, length_penalty=penalty)
+    assert extreme.texts == ordinary.texts
+    assert np.isfinite(extreme.scores).all()
+    assert real.generate([QUESTION], **search, length_penalty=penalty).scores[0] in (-np.inf, 0)
 
 
 @pytest.mark.parametrize("temperature", [2.9e-39, 1e-45])

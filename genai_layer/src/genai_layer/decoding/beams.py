@@ -53,7 +53,10 @@ class Beam:
     """Row of the last inference that it continues."""
 
     def rated(self, length: int, penalty: float) -> float:
-        """Return the score of a text of a length: divided by length ** penalty."""
+        """Return the score of a text of a length: divided by length ** penalty, finite in f32.
+
+        openvino_genai returns -inf or -0.0 where the power exceeds f32.
+        """
         if not length:
             return np.nan
         with np.errstate(over="ignore"):
