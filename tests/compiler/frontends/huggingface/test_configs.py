@@ -157,16 +157,12 @@ def may_be_rejected(family: str, change: Json) -> bool:
 def unsettled(family: str, change: Json, version: str) -> bool:
     """Return whether no version loads what a version-4 file of that form would mean.
 
-    Transformers 4 rejects names, and Mistral's scalings without head_dim, that are read here as
-    its other classes read them; Gemma 3 ignores flat ``rope_parameters`` beside an empty scaling.
+    Transformers 4 rejects names that are read here as its other classes read them; Gemma 3 ignores
+    flat ``rope_parameters`` beside an empty scaling.
     """
     scaling: Json = change.get("rope_scaling") or change.get("rope_parameters") or {}
-    kind = scaling.get("rope_type", scaling.get("type"))
-    if version == "4.57.6" and "rope_scaling" in change:
-        if family == "mistral" and kind in ("yarn", "longrope"):
-            return True
-        if family == "granite" and "rope_type" not in scaling:
-            return True
+    if family == "granite":
+        return version == "4.57.6" and "rope_scaling" in change and "rope_type" not in scaling
     return family == "gemma3_text" and change.get("rope_scaling") == {}
 
 
@@ -210,6 +206,50 @@ def test_a_file_without_a_version_means_what_it_means_to_transformers_5(
         path.write_text(json.dumps(values | {"transformers_version": version}))
         found[version] = read_decoder(path).layers
     assert found[None] == found["5.24.0"] != found["4.57.6"]
+
+
+LONG = [float(each) for each in range(2, 10)]
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LONGROPE = {"rope_type": "longrope", "short_factor": [1.0] * 8, "long_factor": LONG}
+YARN = {"rope_type": "yarn", "factor": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("family", "scaling", "change"),
+    [
+        ("llama", LLAMA3, {}),
+        ("llama", LONGROPE, {}),
+        ("llama", YARN | {"factor": None}, {}),
+        ("gpt_neox", LLAMA3 | {"partial_rotary_factor": 0.5}, {}),
+        ("mistral", YARN, {}),
+        ("mistral", LONGROPE, {"head_dim": None, "original_max_position_embeddings": 16}),
+    ],
+)
+def test_a_scaling_that_only_transformers_5_computes_has_all_its_values(
+    goldens: dict[int, Json], family: str, scaling: Json, change: Json, tmp_path: Path
+) -> None:
+    """Transformers 4 would ignore the base and the share within the object, but it fails."""
+    base = goldens[4][family]["base"] | {"rope_scaling": scaling | {"rope_theta": 300.0}} | change
+    path, found = tmp_path / "config.json", []
+    for version in ("4.57.6", "5.24.0"):
+        path.write_text(json.dumps(base | {"transformers_version": version}))
+        found.append(read_decoder(path).layers[0].rotary)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "granite", "llama", "olmo2"])
+def test_windows_are_rejected_for_families_without_them(
+    goldens: dict[int, Json], family: str, tmp_path: Path
+) -> None:
+    """The cache of transformers has the windows, and its layers do not."""
+    path, base = tmp_path / "config.json", goldens[4][family]["base"]
+    path.write_text(json.dumps(base | {"layer_types": ["full_attention"] * 4}))
+    read_decoder(path)
+    for more in ({}, {"sliding_window": 3}):
+        types = ["sliding_attention", "full_attention"] * 2
+        path.write_text(json.dumps(base | {"layer_types": types} | more))
+        with pytest.raises(UnsupportedModel, match=r"layer_types = .* is not supported"):
+            read_decoder(path)
 
 
 def test_integers_may_be_written_as_floats_after_a_byte_order_mark(

@@ -19,6 +19,13 @@ from compiler_layer.frontends.huggingface.config import Config
 
 _ORIGINAL = "original_max_position_embeddings"
 
+_NEEDED_BY_4 = {
+    "yarn": {"factor"},
+    "llama3": {_ORIGINAL},
+    "longrope": {"factor", "attention_factor"},
+}
+"""Values of a scaling, by kind, one of which transformers 4 needs to compute anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class RopeValues:
@@ -33,6 +40,8 @@ class RopeValues:
     """Key of the rotated fraction of channels beside the object; None if all are rotated."""
     before_5: bool = False
     """True if the values mean what transformers 4 computes."""
+    only_5: tuple[str, ...] = ()
+    """Kinds that only transformers 5 computes."""
     by_layer_type: bool = False
     """True if transformers 5 has an object for each type of layer."""
     kinds: tuple[str, ...] = ()
@@ -64,7 +73,7 @@ class RopeValues:
 
     def theta(self) -> float:
         """Return the base."""
-        inner = not self.before_5 and "rope_theta" in self.scaling.values
+        inner = "rope_theta" in self.scaling.values and not self._means_4()
         place, key = (self.scaling, "rope_theta") if inner else (self.config, self.theta_key)
         theta = place.number(key)
         if theta <= 1:
@@ -82,7 +91,7 @@ class RopeValues:
             for place in (self.config, self.scaling):
                 place.require(key, 1)
             return 1.0
-        inner = not self.before_5 and key in self.scaling.values
+        inner = key in self.scaling.values and not self._means_4()
         return self.scaling.number(key) if inner else self.config.number(self.share_key)
 
     def factor(self) -> float:
@@ -108,15 +117,12 @@ class RopeValues:
         return (None if self.by_layer_type else outer) or inner or self._longest()
 
     def _means_4(self) -> bool:
-        """Return whether lengths mean what transformers 4 computes, and it computes anything."""
+        """Return whether values mean what transformers 4 computes, and it computes anything."""
         given = {key for key, value in self.scaling.values.items() if value is not None}
-        needed = {
-            "yarn": {"factor"},
-            "llama3": {_ORIGINAL},
-            "longrope": {"factor", "attention_factor"},
-        }
+        needed = _NEEDED_BY_4.get(self.kind)
         from_outer = self.kind == "longrope" and self._outer() is not None
-        return self.before_5 and (from_outer or bool(given & needed[self.kind]))
+        computed = needed is None or from_outer or bool(given & needed)
+        return self.before_5 and computed and self.kind not in self.only_5
 
     def _outer(self) -> int | None:
         return self.config.optional_positive(_ORIGINAL)

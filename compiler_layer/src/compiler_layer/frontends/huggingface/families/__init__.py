@@ -14,7 +14,13 @@ from typing import Any, cast
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Decoder
-from compiler_layer.frontends.huggingface.families.defaults import ALIASES, DEFAULTS, NEVER_NULL
+from compiler_layer.frontends.huggingface.families.attention import refuse_windows
+from compiler_layer.frontends.huggingface.families.defaults import (
+    ALIASES,
+    DEFAULTS,
+    NEVER_NULL,
+    WITHOUT_WINDOWS,
+)
 from compiler_layer.frontends.huggingface.families.gemma import gemma2, gemma3
 from compiler_layer.frontends.huggingface.families.gpt import gpt2, gpt_neox, starcoder2
 from compiler_layer.frontends.huggingface.families.llama import (
@@ -79,6 +85,8 @@ def read_decoder(path: Path) -> Decoder:
     config.require("is_causal", True)
     for key in NEVER_NULL.get(kind, ()):
         config.refuse_null(key)
+    if kind in WITHOUT_WINDOWS:
+        refuse_windows(config)
     return replace(family(config), stored_head_precedes=not config.before_5)
 
 

@@ -61,6 +61,17 @@ def read_windows(
     return [window if each == _SLIDING else None for each in listed]
 
 
+def refuse_windows(config: Config) -> None:
+    """Reject ``layer_types`` with windows, for families without them.
+
+    The layers of transformers ignore the list, but its cache drops the tokens outside the window:
+    it fails, or its results depend on how a text is divided.
+    """
+    listed: Any = config.value("layer_types")
+    if isinstance(listed, list) and _SLIDING in listed:
+        raise config.unsupported("layer_types")
+
+
 def with_windows(decoder: Decoder, windows: Sequence[int | None]) -> Decoder:
     """Return a decoder whose layers have the given windows."""
     paired = zip(decoder.layers, windows, strict=True)

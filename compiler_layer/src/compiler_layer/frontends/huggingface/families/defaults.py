@@ -176,3 +176,6 @@ NEVER_NULL: Mapping[str, tuple[str, ...]] = {
     "mistral": ("layer_types",),
 }
 """Keys that may be absent but not null, by ``model_type``."""
+
+WITHOUT_WINDOWS = ("gpt2", "gpt_neox", "granite", "llama", "olmo2")
+"""Families whose layers all attend to all tokens, by ``model_type``."""

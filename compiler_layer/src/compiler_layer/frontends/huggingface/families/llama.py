@@ -89,8 +89,12 @@ def llama(config: Config, rope: RopeValues | None = None) -> Decoder:
 def mistral(config: Config) -> Decoder:
     """Describe Mistral: the same sliding window in every layer."""
     config.refuse("layer_types")
+    rope = find_scaling(config)
+    if config.value("head_dim") is None:
+        # Transformers 4 fails there, as it multiplies null.
+        rope = replace(rope, only_5=("dynamic", "longrope", "yarn"))
     window = config.optional_positive("sliding_window")
-    return with_windows(plain_llama(config), read_windows(config, window, lambda _: True))
+    return with_windows(plain_llama(config, rope), read_windows(config, window, lambda _: True))
 
 
 def qwen2(config: Config) -> Decoder:
