@@ -112,7 +112,7 @@ def test_a_config_that_contradicts_the_checkpoint_is_named(
 
 
 def test_the_refusal_of_another_family_names_the_export_command(folder: Path) -> None:
-    change_config(folder, model_type="mamba")
+    change_config(folder, model_type="mamba", architectures=["MambaForCausalLM"])
     with pytest.raises(UnsupportedModel) as raised:
         read_folder(folder)
     assert f"(supported: {', '.join(FAMILIES)})" in str(raised.value)
@@ -121,22 +121,44 @@ def test_the_refusal_of_another_family_names_the_export_command(folder: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("architecture", "task"),
+    ("model_type", "architecture", "task"),
     [
-        ("BertModel", "feature-extraction"),
-        ("BertForMaskedLM", "feature-extraction"),
-        ("BertForSequenceClassification", "text-classification"),
-        ("WhisperForConditionalGeneration", "automatic-speech-recognition-with-past"),
-        ("T5ForConditionalGeneration", "text2text-generation-with-past"),
-        ("FalconForCausalLM", "text-generation-with-past"),
+        ("bert", "BertModel", "feature-extraction"),
+        ("bert", "BertForMaskedLM", "feature-extraction"),
+        ("bert", "BertLMHeadModel", "feature-extraction"),
+        ("bert", "BertForSequenceClassification", "text-classification"),
+        ("bert", None, "feature-extraction"),
+        ("whisper", "WhisperForConditionalGeneration", "automatic-speech-recognition-with-past"),
+        ("whisper", None, "automatic-speech-recognition-with-past"),
+        ("t5", "T5ForConditionalGeneration", "text2text-generation-with-past"),
+        ("t5", None, "text2text-generation-with-past"),
+        ("falcon", "FalconForCausalLM", "text-generation-with-past"),
     ],
 )
 def test_the_export_command_has_the_task_of_the_architecture(
-    folder: Path, architecture: str, task: str
+    folder: Path, model_type: str, architecture: str | None, task: str
 ) -> None:
-    """Each of these commands was run on a small random model of that architecture."""
-    change_config(folder, model_type="another", architectures=[architecture])
+    """The exporter rejects text generation for BertLMHeadModel, measured with optimum-intel."""
+    named = [architecture] if architecture else None
+    change_config(folder, model_type=model_type, architectures=named)
     with pytest.raises(UnsupportedModel, match=f"-m {folder} --task {task} OUT$"):
+        read_folder(folder)
+
+
+def test_the_export_command_of_an_unknown_type_leaves_the_task_open(folder: Path) -> None:
+    change_config(folder, model_type="another", architectures=["AnotherModel"])
+    with pytest.raises(UnsupportedModel, match=r"--task TASK OUT; optimum-cli .* lists the tasks$"):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture"), [("wav2vec2", "Wav2Vec2ForCTC"), ("vit", "ViTModel")]
+)
+def test_no_export_is_advised_for_a_model_that_nothing_reads(
+    folder: Path, model_type: str, architecture: str
+) -> None:
+    change_config(folder, model_type=model_type, architectures=[architecture])
+    with pytest.raises(UnsupportedModel, match="no part of this stack reads such models"):
         read_folder(folder)
 
 

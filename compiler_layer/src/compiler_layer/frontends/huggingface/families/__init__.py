@@ -59,9 +59,22 @@ _TASKS = {
     "VLForConditionalGeneration": "image-text-to-text",
     "ForSequenceClassification": "text-classification",
     "ForMaskedLM": "feature-extraction",
-    "Model": "feature-extraction",
+    "ForCausalLM": "text-generation-with-past",
+    "LMHeadModel": "text-generation-with-past",
 }
 """Tasks of ``optimum-cli export openvino``, by the end of an architecture's name."""
+
+_TYPE_TASKS = {
+    **dict.fromkeys(("albert", "bert", "camembert", "deberta", "deberta-v2"), "feature-extraction"),
+    **dict.fromkeys(("distilbert", "electra", "mpnet", "roberta"), "feature-extraction"),
+    "xlm-roberta": "feature-extraction",
+    "whisper": "automatic-speech-recognition-with-past",
+    **dict.fromkeys(("bart", "marian", "mbart", "t5"), "text2text-generation-with-past"),
+}
+"""Tasks by ``model_type``, if the architecture has none."""
+
+_UNREAD = ("beit", "convnext", "deit", "hubert", "resnet", "swin", "vit", "wav2vec2", "wavlm")
+"""Model types of images and sounds that no part of this stack reads."""
 
 
 def read_decoder(path: Path) -> Decoder:
@@ -77,8 +90,7 @@ def read_decoder(path: Path) -> Decoder:
     if family is None:
         raise UnsupportedModel(
             f"{path}: model_type {kind!r} is not supported as a Hugging Face folder (supported: "
-            f"{', '.join(FAMILIES)}); to run the model, export it to OpenVINO IR: optimum-cli "
-            f"export openvino -m {shlex.quote(str(path.parent))} --task {_task(config)} OUT"
+            f"{', '.join(FAMILIES)}); {_remedy(config)}"
         )
     config = config.completed(DEFAULTS[kind], ALIASES.get(kind, {}))
     config.refuse("quantization_config", "per_layer_config", "transformers_weights")
@@ -90,10 +102,23 @@ def read_decoder(path: Path) -> Decoder:
     return replace(family(config), stored_head_precedes=not config.before_5)
 
 
-def _task(config: Config) -> str:
-    """Return the exporter's task; the exporter does not infer the task of a folder."""
+def _remedy(config: Config) -> str:
+    """Return the remedy for a model of an unsupported type."""
+    if config.value("model_type") in _UNREAD:
+        return "no part of this stack reads such models; use a model that is in docs/models.md"
+    task, folder = _task(config), shlex.quote(str(config.path.parent))
+    command = f"optimum-cli export openvino -m {folder} --task {task or 'TASK'} OUT"
+    hint = "" if task else "; optimum-cli export openvino --help lists the tasks"
+    return f"to run the model, export it to OpenVINO IR: {command}{hint}"
+
+
+def _task(config: Config) -> str | None:
+    """Return the exporter's task, which the exporter does not infer; None if it is unknown."""
     listed: Any = config.value("architectures")
     names = cast(list[Any], listed) if isinstance(listed, list) else []
     name = str(names[0]) if names else ""
+    by_type = _TYPE_TASKS.get(str(config.value("model_type")))
     found = next((task for end, task in _TASKS.items() if name.endswith(end)), None)
-    return found or "text-generation-with-past"
+    # The exporter generates no text with encoders, although there are classes (BertLMHeadModel).
+    encodes = by_type == "feature-extraction" and found == "text-generation-with-past"
+    return by_type if encodes else found or by_type
