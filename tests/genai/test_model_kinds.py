@@ -38,6 +38,18 @@ KINDS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "TextEmbeddingPipeline",
         FEATURES,
     ),
+    "encoder with the head of a language model": (
+        {"model_type": "bert", "architectures": ["BertLMHeadModel"]},
+        "embedding any",
+        "TextEmbeddingPipeline",
+        FEATURES,
+    ),
+    "encoder or classifier": (
+        {"model_type": "bert"},
+        "embedding any rerank",
+        "TextEmbeddingPipeline",
+        FEATURES,
+    ),
     "masked": (
         {"model_type": "xlm-roberta", "architectures": ["XLMRobertaForMaskedLM"]},
         "embedding any",
@@ -101,6 +113,12 @@ UNREAD = {
             "vision_config": {"hidden_size": 8},
         }
     },
+    "Wav2Vec2ForCTC is a speech model of another family than Whisper": {
+        "config.json": {"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForCTC"]}
+    },
+    "ViTModel is a model of images": {
+        "config.json": {"model_type": "vit", "architectures": ["ViTModel"]}
+    },
     "StableDiffusionPipeline is a diffusion model": {
         "model_index.json": {"_class_name": "StableDiffusionPipeline"}
     },
@@ -142,7 +160,8 @@ def test_each_door_names_the_pipeline_that_reads_a_model(
     config, readers, usual, task = KINDS[kind]
     folder = write(tmp_path, {"config.json": config}, exported)
     command = f"optimum-cli export openvino -m {folder} --task {task} OUT"
-    expected = f"; use {usual}" if exported else f"; use {usual}, after {command}"
+    either = ", or TextEmbeddingPipeline" if usual == "TextRerankPipeline" else ""
+    expected = f"; use {usual}{either}" if exported else f"; use {usual}, after {command}"
     for door in DOORS.keys() - set(readers.split()):
         text = refused(door, folder)
         assert text.startswith(f"{folder}: "), door
@@ -158,6 +177,20 @@ def test_models_that_no_pipeline_reads_are_named(tmp_path: Path, message: str) -
         text = refused(door, folder)
         assert message in text, door
         assert "; no pipeline reads such models; use a model" in text, door
+
+
+def test_a_language_model_without_a_head_is_a_text_encoder(tmp_path: Path) -> None:
+    config = {"model_type": "qwen3", "architectures": ["Qwen3Model"]}
+    folder = write(tmp_path, {"config.json": config}, exported=False)
+    for door in ("llm", "whisper"):
+        assert "Qwen3Model is a text encoder of a language model; use Text" in refused(door, folder)
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_whisper_is_the_only_type_at_its_door(tmp_path: Path, exported: bool) -> None:
+    config = {"model_type": "t5", "architectures": ["T5EncoderModel"]}
+    folder = write(tmp_path, {"config.json": config}, exported)
+    assert "T5EncoderModel is a model of type t5" in refused("whisper", folder)
 
 
 @pytest.mark.parametrize(
@@ -185,11 +218,10 @@ def test_the_right_door_tells_how_to_export_a_hugging_face_folder(
     "config",
     [
         {},
-        {"model_type": "bert"},
         {"architectures": []},
         {"architectures": "BertModel", "model_type": ["bert"]},
         {"architectures": ["ChatGLMModel"], "model_type": "chatglm"},
-        {"architectures": ["BertLMHeadModel"], "model_type": "bert"},
+        {"architectures": ["Qwen3Model"], "model_type": "qwen3"},
         {"architectures": ["Llama4ForConditionalGeneration"], "vision_config": {"a": 1}},
     ],
 )

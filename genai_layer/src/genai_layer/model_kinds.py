@@ -46,12 +46,16 @@ _EMBEDS = ("TextEmbeddingPipeline", "EmbeddingPipeline")
 _LANGUAGE = ModelKind("a language model", (*_UNEXPORTED, *_EMBEDS))
 _ENCODER = ModelKind("a text encoder", _EMBEDS)
 _CLASSIFIER = ModelKind("a text classifier", ("TextRerankPipeline", *_EMBEDS))
+_EITHER = ModelKind("a text encoder or a text classifier", (*_EMBEDS, "TextRerankPipeline"))
+_BASE = ModelKind("a text encoder of a language model", _EMBEDS)
 _SPEECH = ModelKind("a speech recogniser", ("WhisperPipeline",))
 _VISION = ModelKind("a vision language model", ("VLMPipeline", "ContinuousBatchingPipeline"))
 _EMBEDS_IMAGES = ModelKind("an embedding model of images", ("EmbeddingPipeline",))
 _ENCODER_DECODER = ModelKind("an encoder-decoder")
 _OTHER_VISION = ModelKind("a vision language model of another family than Qwen2-VL")
 _DIFFUSION = ModelKind("a diffusion model")
+_OTHER_SPEECH = ModelKind("a speech model of another family than Whisper")
+_IMAGES = ModelKind("a model of images")
 
 _ENDINGS: Mapping[str, ModelKind] = {
     "ForCausalLM": _LANGUAGE,
@@ -70,9 +74,14 @@ _TYPES: Mapping[str, ModelKind] = {
     "whisper": _SPEECH,
     "qwen2_vl": _VISION,
     "qwen3_vl": _EMBEDS_IMAGES,
+    **dict.fromkeys(("hubert", "wav2vec2", "wavlm"), _OTHER_SPEECH),
+    **dict.fromkeys(("beit", "convnext", "deit", "resnet", "swin", "vit"), _IMAGES),
     **dict.fromkeys(_ENCODERS, _ENCODER),
 }
 """Kinds by ``model_type``, of architectures with another ending."""
+
+_BASES = tuple(f"{family}Model" for family in ("Gemma3Text", "Llama", "Mistral", "Qwen2", "Qwen3"))
+"""Architectures of language models without a head; an exported one may have a head."""
 
 
 def check_reader(folder: Path, pipeline: str, imported: bool = False) -> None:
@@ -91,6 +100,7 @@ def check_reader(folder: Path, pipeline: str, imported: bool = False) -> None:
     config, exported = read_object(folder / "config.json"), imported or _is_exported(folder)
     name, kind = _kind(folder, config)
     if kind is None:
+        _check_whisper(folder, config, pipeline)
         return
     if pipeline not in kind.readers:
         raise ModelError(f"{folder}: {name} is {kind.noun}; {_remedy(folder, kind, exported)}")
@@ -98,6 +108,16 @@ def check_reader(folder: Path, pipeline: str, imported: bool = False) -> None:
         raise ModelError(
             f"{folder}: {pipeline} reads no Hugging Face folder of {name}; export it: "
             f"{_command(folder, export_task(folder, pipeline))}"
+        )
+
+
+def _check_whisper(folder: Path, config: Mapping[str, Any], pipeline: str) -> None:
+    """Reject models of unknown kinds that are of another type than the one that Whisper has."""
+    model_type = config.get("model_type")
+    if pipeline == "WhisperPipeline" and model_type not in (None, "whisper"):
+        raise ModelError(
+            f"{folder}: {_architecture(config) or model_type} is a model of type {model_type}, and "
+            "WhisperPipeline reads whisper alone; use a Whisper model"
         )
 
 
@@ -117,7 +137,10 @@ def _remedy(folder: Path, kind: ModelKind, exported: bool) -> str:
     if not kind.readers:
         return "no pipeline reads such models; use a model that is in docs/models.md"
     reader = kind.readers[0]
-    return f"use {reader}" + ("" if exported else f", after {_command(folder, _TASKS[reader])}")
+    if not exported:
+        return f"use {reader}, after {_command(folder, _TASKS[reader])}"
+    # A classifier may have been exported for either task.
+    return f"use {reader}" + (f", or {_EMBEDS[0]}" if kind is _CLASSIFIER else "")
 
 
 def _kind(folder: Path, config: Mapping[str, Any]) -> tuple[str, ModelKind | None]:
@@ -127,11 +150,14 @@ def _kind(folder: Path, config: Mapping[str, Any]) -> tuple[str, ModelKind | Non
     model_type = str(config.get("model_type"))
     name = _architecture(config) or model_type
     by_ending = [kind for ending, kind in _ENDINGS.items() if name.endswith(ending)]
-    if by_ending:
+    # The exporter takes encoders with the head of a language model (BertLMHeadModel) as encoders.
+    if by_ending and not (by_ending[0] is _LANGUAGE and model_type in _ENCODERS):
         return name, by_ending[0]
-    # An encoder with a classifier, which ranks texts, has an architecture that says so.
-    if model_type in _TYPES and (name != model_type or model_type not in _ENCODERS):
-        return name, _TYPES[model_type]
+    if model_type in _TYPES:
+        unnamed = name == model_type and model_type in _ENCODERS
+        return name, _EITHER if unnamed else _TYPES[model_type]
+    if name in _BASES and not _is_exported(folder):
+        return name, _BASE
     if config.get("is_encoder_decoder") is True:
         return name, _ENCODER_DECODER
     sees = bool(config.get("vision_config")) and not is_file(folder / "openvino_model.xml")

@@ -59,6 +59,7 @@ _TASKS = {
     "VLForConditionalGeneration": "image-text-to-text",
     "ForSequenceClassification": "text-classification",
     "ForMaskedLM": "feature-extraction",
+    "EncoderModel": "feature-extraction",
     "ForCausalLM": "text-generation-with-past",
     "LMHeadModel": "text-generation-with-past",
 }
