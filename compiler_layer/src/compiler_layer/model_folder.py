@@ -33,7 +33,7 @@ def checkpoint_files(folder: Path) -> list[Path]:
     Source: transformers' from_pretrained, which has this precedence.
     """
     whole, index = folder / WHOLE, folder / INDEX
-    if whole.exists():
+    if whole.is_file() or (whole.exists() and not index.exists()):
         return [whole]
     if index.exists():
         return [index, *(folder / name for name in _shards(index))]
@@ -58,7 +58,9 @@ def _shards(index: Path) -> list[str]:
     if not all(isinstance(name, str) and name and "\0" not in name for name in names):
         raise BadModel(index, "is not an index of shards: a shard is not a file name")
     if any(Path(name).name != name for name in names):
-        raise BadModel(index, "a shard is outside the folder")
+        raise BadModel(
+            index, "a shard is not beside it; move all shards to the folder of the index"
+        )
     return sorted(set(names))
 
 

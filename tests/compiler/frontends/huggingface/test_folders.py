@@ -39,6 +39,7 @@ def test_a_sharded_folder_computes_the_same(folder_of: FolderOf) -> None:
     whole = logits(folder_of("mistral"))
     (sharded,) = {folder_of("mistral", shards=3)}
     (sharded / "model.safetensors").unlink()
+    (sharded / "model.safetensors").mkdir()  # no file, so the index counts
     assert len(list(sharded.glob("model-*-of-00003.safetensors"))) == 3
     assert np.array_equal(logits(sharded), whole)
 
@@ -131,7 +132,8 @@ def test_a_missing_shard_is_named(folder_of: FolderOf) -> None:
 @pytest.mark.parametrize(
     ("index", "says"),
     [
-        ({"weight_map": {"a": "../secret.safetensors"}}, "a shard is outside the folder"),
+        ({"weight_map": {"a": "../secret.safetensors"}}, "a shard is not beside it; move all"),
+        ({"weight_map": {"a": "deep/a.safetensors"}}, "a shard is not beside it; move all"),
         ({"weight_map": ["a"]}, "is not an index of shards"),
         ({}, "is not an index of shards"),
     ],

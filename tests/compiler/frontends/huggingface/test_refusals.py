@@ -56,7 +56,11 @@ def test_an_unsupported_variation_is_named(
 @pytest.mark.parametrize(
     ("scaling", "error", "says"),
     [
-        ({"rope_type": "dynamic", "factor": 2.0}, UnsupportedModel, "rope_type 'dynamic'"),
+        (
+            {"rope_type": "proportional", "factor": 2.0},
+            UnsupportedModel,
+            "rope_type 'proportional'",
+        ),
         ({"rope_type": ["linear"]}, UnsupportedModel, "rope_type ['linear']"),
         ({"rope_type": "yarn"}, UnsupportedModel, "rope_type 'yarn' without a factor"),
         ({"type": "linear", "factor": "2"}, BadModel, "rope_scaling.factor must be a positive"),
