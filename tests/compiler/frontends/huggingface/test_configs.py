@@ -166,6 +166,7 @@ def unsettled(family: str, change: Json, version: str) -> bool:
     return family == "gemma3_text" and change.get("rope_scaling") == {}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("version", ["4.57.6", "5.24.0"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_config_means_what_it_means_to_transformers(
