@@ -14,15 +14,12 @@ import numpy.typing as npt
 from tokenizers import AddedToken
 
 from genai_layer.chat_history import ChatHistory
-from genai_layer.chat_template import render
+from genai_layer.chat_templates.templates import ChatTemplates
 from genai_layer.checked import checked
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
-from genai_layer.errors import ConfigError, PromptError, TemplateError
-from genai_layer.generic_tools import report_generic_tools
+from genai_layer.errors import ConfigError, PromptError
 from genai_layer.openvino_tokenizer import CLEAN_UP, UNSETTLED
 from genai_layer.results import TokenizedInputs
-from genai_layer.template_messages import fitted
-from genai_layer.template_support import TemplateSupport, support_of
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
 from genai_layer.tokenizer_content import find_source, read_content
@@ -74,7 +71,9 @@ class Tokenizer:
         content = read_content(find_source(args, named))
         self._tokenizer, self._settings = content.tokenizer, content.settings
         self._tokens, self._ids = content.tokens, content.ids
-        self._chat_template, self._tool_template = content.chat_template, content.tool_template
+        self._templates = ChatTemplates(
+            content.chat_template, content.tool_template, content.tokens
+        )
 
     @overload
     def encode(
@@ -199,44 +198,28 @@ class Tokenizer:
             history = ChatHistory(history)
         context = history.get_extra_context() if extra_context is None else dict(extra_context)
         chosen = history.get_tools() if tools is None else list(tools)
-        source = chat_template or self.template_for(bool(chosen))
-        if not source:
-            raise TemplateError(
-                "the model has no chat template",
-                "pass one with set_chat_template, or set apply_chat_template=False",
-            )
-        support = self._support_of(source)
-        if chosen and not support.tools:
-            report_generic_tools(source)
-        messages = fitted(history.get_messages(), chosen, support)
-        variables = {**self._template_tokens(), "tools": chosen or None, **context}
-        return render(source, messages, add_generation_prompt, variables)
+        return self._templates.render(
+            history.get_messages(), chosen, add_generation_prompt, context, chat_template
+        )
 
     @checked
     def template_for(self, tools: bool) -> str:
         """Return the template of chats with or without tools; empty if there is none. Ours."""
-        return (tools and self._tool_template) or self._chat_template
+        return self._templates.source(tools)
 
     def shows_tools(self) -> bool:
         """Return whether the template for tools shows them; else they are described. Ours."""
-        return self._support_of(self.template_for(True)).tools
-
-    def _support_of(self, source: str) -> TemplateSupport:
-        return support_of(source, tuple(self._template_tokens().items()))
-
-    def _template_tokens(self) -> dict[str, str]:
-        """Return the special tokens by the names of their template variables."""
-        return {f"{name}_token": token for name, token in self._tokens.items()}
+        return self._templates.shows_tools()
 
     @property
     def chat_template(self) -> str:
         """Current template, empty if there is none; a new one is also that for chats with tools."""
-        return self._chat_template
+        return self._templates.chat
 
     @chat_template.setter
     @checked
     def chat_template(self, chat_template: str) -> None:
-        self._chat_template, self._tool_template = chat_template, ""
+        self._templates.chat, self._templates.with_tools = chat_template, ""
 
     @checked
     def set_chat_template(self, chat_template: str) -> None:
@@ -245,7 +228,7 @@ class Tokenizer:
 
     def get_original_chat_template(self) -> str:
         """Return the current template, as openvino_genai: one that was set replaces the model's."""
-        return self._chat_template
+        return self._templates.chat
 
     def get_bos_token(self) -> str:
         """Return the token that begins a text; empty if the model has none."""

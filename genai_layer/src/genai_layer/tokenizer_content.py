@@ -15,9 +15,9 @@ from typing import Any
 import tokenizers
 
 from genai_layer.call_form import call_form
+from genai_layer.chat_templates.named import DEFAULT, TOOL_USE, find_templates
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file, read_text
-from genai_layer.named_templates import DEFAULT, TOOL_USE, find_templates
 from genai_layer.openvino_tokenizer import CLEAN_UP, TokenizerModels, read_folder, read_model
 from genai_layer.properties import check_names, with_dictionary
 from genai_layer.special_tokens import find_special_tokens

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
+from genai_layer.chat_templates.generic_tools import arguments_of
 from genai_layer.errors import TemplateError
-from genai_layer.generic_tools import arguments_of
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.text_model import ServedTextModel

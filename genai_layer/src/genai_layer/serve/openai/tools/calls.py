@@ -15,8 +15,8 @@ from typing import Any, Protocol, cast
 
 import pydantic_core
 
+from genai_layer.chat_templates.generic_tools import CALL, END_OF_CALL
 from genai_layer.detokenizer import longest_beginning
-from genai_layer.generic_tools import CALL, END_OF_CALL
 from genai_layer.tokenizer import Tokenizer
 
 

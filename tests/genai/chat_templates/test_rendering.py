@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genai_layer import TemplateError
-from genai_layer.chat_template import render
+from genai_layer.chat_templates.rendering import render
 
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "hi"}]
 NO_PROPERTIES = [{"function": {"parameters": {"properties": None}}}]

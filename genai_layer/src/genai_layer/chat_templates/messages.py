@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from genai_layer.chat_history import Message
-from genai_layer.generic_tools import describe_tools, without_calls
-from genai_layer.template_support import TemplateSupport, parts_of
+from genai_layer.chat_templates.generic_tools import describe_tools, without_calls
+from genai_layer.chat_templates.support import TemplateSupport, parts_of
 
 
 def fitted(

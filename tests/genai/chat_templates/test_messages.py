@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.templates import CHATS, TEMPLATES
 
 from genai_layer import TemplateError, Tokenizer
-from genai_layer.chat_template import render
-from genai_layer.generic_tools import report_generic_tools
-from genai_layer.template_support import TemplateSupport, support_of
+from genai_layer.chat_templates.generic_tools import report_generic_tools
+from genai_layer.chat_templates.rendering import render
+from genai_layer.chat_templates.support import TemplateSupport, support_of
 from genai_layer.testing.toy import write_toy_folder
 
 TOOL = {"type": "function", "function": {"name": "fn", "parameters": {"type": "object"}}}

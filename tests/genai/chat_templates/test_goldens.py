@@ -11,7 +11,7 @@ import pytest
 from genai_layer import Tokenizer
 from genai_layer.testing.toy import write_toy_folder
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "templates.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "goldens" / "templates.json").read_text())
 
 
 @pytest.mark.parametrize("case", GOLDEN["folders"], ids=lambda case: case["name"])

@@ -18,8 +18,8 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from genai_layer.chat_templates.lines import line_of
 from genai_layer.errors import TemplateError
-from genai_layer.template_lines import line_of
 
 MAX_CHARACTERS = 4 << 20
 """A limit above any context length; a template that writes more is broken or hostile."""

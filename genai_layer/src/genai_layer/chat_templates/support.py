@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from genai_layer.chat_history import Message
-from genai_layer.chat_template import render
+from genai_layer.chat_templates.rendering import render
 from genai_layer.errors import TemplateError
 
 _USER, _SYSTEM, _TOOL = "user-mark", "system-mark", "tool_mark"
