@@ -141,7 +141,7 @@ def test_a_plan_is_printed_as_json_and_follows_options(command, model: Path) -> 
         (["model", "--group-size", "0"], ["a group size of 0"]),
         (["mamba.json"], ["'mamba' is not supported", "llama", "qwen3"]),
         (["broken.json"], ["broken.json", "is not JSON"]),
-        (["odd.json"], ["num_attention_heads must be"]),
+        (["odd.json"], ["hidden_size must be"]),
     ],
 )
 def test_bad_input_prints_one_clear_line(command, model: Path, argv, words) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.genai.serve.conftest import Parts, greedy, run, text_of
 
 from genai_layer import ModelError
 from genai_layer.serve.errors import NoRoom, ShuttingDown, UnknownModel, Unusable, WrongKind
+from genai_layer.serve.models.spec import ModelSpec
 
 Make = Callable[..., Parts]
 
@@ -73,11 +76,13 @@ def test_models_in_use_are_not_unloaded(parts: Make) -> None:
     async def ask() -> None:
         made = parts("a", "b", max_bytes=150)
         model = await made.models.text("a")
-        running = await model.submit("hello", greedy(4000, ignore_eos=True), "")
+        config = greedy(4000, ignore_eos=True)
+        running = [await model.submit("hello", config, "") for _ in range(8)]  # some wait
         with pytest.raises(NoRoom, match="no room beside a, which are in use") as caught:
             await made.models.text("b")
         assert caught.value.headers["Retry-After"]
-        running.cancel()
+        for request in running:
+            request.cancel()
         while not model.idle:
             await asyncio.sleep(0.001)
         assert await text_of(await (await made.models.text("b")).submit("hi", greedy(3), ""))
@@ -106,3 +111,17 @@ def test_models_that_cannot_be_loaded_are_rejected(parts: Make) -> None:
             await made.models.text("a")
 
     run(ask())
+
+
+def test_the_bytes_of_a_model_are_those_of_the_weight_files_that_count(tmp_path: Path) -> None:
+    spec = ModelSpec("m", "text", tmp_path)
+    for name, size in (("a", 1), ("b", 2), ("model_ema", 4)):
+        (tmp_path / f"{name}.safetensors").write_bytes(bytes(size))
+    index = {"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert spec.bytes == 3
+    (tmp_path / "model.safetensors").write_bytes(bytes(8))
+    assert spec.bytes == 8
+    (tmp_path / "openvino_model.bin").write_bytes(bytes(16))
+    (tmp_path / "openvino_tokenizer.bin").write_bytes(bytes(32))
+    assert spec.bytes == 24

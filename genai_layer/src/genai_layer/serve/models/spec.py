@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from genai_layer.files import read_object
 from genai_layer.serve.engine.contract import Kind
 from genai_layer.serve.limits import Limits
 
-_WEIGHTS = ("*.bin", "*.safetensors", "*.blob")
-"""Files of a model folder that hold weights."""
+_WEIGHTS = ("*.bin", "*.blob")
+"""Files of a model folder that hold weights, besides a checkpoint."""
+
+_CHECKPOINT = "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,20 @@ class ModelSpec:
     @property
     def bytes(self) -> int:
         """Bytes of the model's weights."""
-        return sum(
-            path.stat().st_size
-            for pattern in _WEIGHTS
-            for path in self.folder.glob(pattern)
-            if not path.name.startswith("openvino_tokenizer")
-            and not path.name.startswith("openvino_detokenizer")
-        )
+        named = (path for pattern in _WEIGHTS for path in self.folder.glob(pattern))
+        tokenizers = ("openvino_tokenizer", "openvino_detokenizer")
+        files = {path for path in named if not path.name.startswith(tokenizers)}
+        return sum(path.stat().st_size for path in files | _checkpoint(self.folder))
+
+
+def _checkpoint(folder: Path) -> set[Path]:
+    """Return the weight files of a Hugging Face folder: one, or the shards of its index."""
+    whole = folder / _CHECKPOINT
+    if whole.is_file():
+        return {whole}
+    shards = read_object(folder / f"{_CHECKPOINT}.index.json").get("weight_map")
+    names = cast(dict[str, object], shards).values() if isinstance(shards, dict) else ()
+    return {path for path in (folder / str(name) for name in names) if path.is_file()}
 
 
 @dataclass(frozen=True, slots=True)
