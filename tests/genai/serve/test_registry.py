@@ -120,6 +120,9 @@ def test_the_bytes_of_a_model_are_those_of_the_weight_files_that_count(tmp_path:
     index = {"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     assert spec.bytes == 3
+    for broken in ("{", json.dumps({"weight_map": {"x": "a" * 999}})):
+        (tmp_path / "model.safetensors.index.json").write_text(broken)
+        assert spec.bytes == 0, "the runtime names the problem"
     (tmp_path / "model.safetensors").write_bytes(bytes(8))
     assert spec.bytes == 8
     (tmp_path / "openvino_model.bin").write_bytes(bytes(16))

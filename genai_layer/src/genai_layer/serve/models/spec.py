@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from genai_layer.files import read_object
+from genai_layer.errors import ModelError
+from genai_layer.files import is_file, read_object
 from genai_layer.serve.engine.contract import Kind
 from genai_layer.serve.limits import Limits
 
@@ -46,13 +47,19 @@ class ModelSpec:
 
 
 def _checkpoint(folder: Path) -> set[Path]:
-    """Return the weight files of a Hugging Face folder: one, or the shards of its index."""
+    """Return the weight files of a Hugging Face folder: one, or the shards of its index.
+
+    A broken index has none: the runtime names its problem when it loads the model.
+    """
     whole = folder / _CHECKPOINT
     if whole.is_file():
         return {whole}
-    shards = read_object(folder / f"{_CHECKPOINT}.index.json").get("weight_map")
-    names = cast(dict[str, object], shards).values() if isinstance(shards, dict) else ()
-    return {path for path in (folder / str(name) for name in names) if path.is_file()}
+    try:
+        shards = read_object(folder / f"{_CHECKPOINT}.index.json").get("weight_map")
+        names = cast(dict[str, object], shards).values() if isinstance(shards, dict) else ()
+        return {path for path in (folder / str(name) for name in names) if is_file(path)}
+    except ModelError:
+        return set()
 
 
 @dataclass(frozen=True, slots=True)
