@@ -20,8 +20,6 @@ import openvino as ov
 from openvino import opset6, opset13
 from openvino.op.util import Variable, VariableInfo
 
-from driver_layer.loader.hpi import HostParsedInference
-
 core = ov.Core()
 X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(2, 16)
 
@@ -142,14 +140,7 @@ def regions() -> Any:
     result.set_friendly_name("y")
     options = {"NPU_ENABLE_STRIDES_FOR": "x,y"}
     request = core.compile_model(model, "NPU", options).create_infer_request()
-    context, bound, found = core.get_default_context("NPU"), list[Any](), list[float]()
-    apply = HostParsedInference.apply_input_output
-
-    def watched(self: Any, inputs: Any, outputs: Any, strides: Any) -> None:
-        bound.append(dict(strides))
-        apply(self, inputs, outputs, strides)
-
-    HostParsedInference.apply_input_output = watched  # the driver runs in this interpreter
+    context, found = core.get_default_context("NPU"), list[float]()
     for begin in ((1, 3), (4, 0)):
         tensors = [context.create_host_tensor(ov.Type.f32, ov.Shape([8, 32])) for _ in range(2)]
         regions = [
@@ -166,8 +157,7 @@ def regions() -> Any:
         found.append(difference(tensors[1].data[place]))
         tensors[1].data[place] = 7
         found.append(float(np.abs(tensors[1].data - 7).max()))
-    HostParsedInference.apply_input_output = apply
-    return found, bound
+    return found
 
 
 def compiled_while_another_infers() -> Any:

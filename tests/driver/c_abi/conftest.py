@@ -1,16 +1,17 @@
-"""Fixtures: the library in this process, and a device."""
+"""Fixtures: the library, whose driver is a process of its own, and a device behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.driver.c_abi.direct import DirectNpu, border
 from tests.driver.c_abi.library import SUCCESS, Npu, Rig
 
 from driver_layer.c_abi.build import LOADER, compiler, library
 from driver_layer.c_abi.declarations import at
-from driver_layer.ze import driver
 
 
 @pytest.fixture(scope="session")
@@ -21,18 +22,35 @@ def built() -> Path:
     return library()
 
 
+@pytest.fixture(scope="session")
+def npu(built: Path) -> Npu:
+    """The library in this process."""
+    made = Npu(built / "loader" / LOADER)
+    assert made.zeInit(0) == SUCCESS
+    return made
+
+
 @pytest.fixture(scope="module")
-def npu(built: Path) -> Iterator[Npu]:
-    """The library in this process; other tests' drivers keep the device's own addresses."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_host_addresses", True)
-        made = Npu(built / "loader" / LOADER)
+def direct_npu() -> Iterator[DirectNpu]:
+    """The border without the library: the driver is this process."""
+    with border() as made:
         assert made.zeInit(0) == SUCCESS
         yield made
 
 
 @pytest.fixture
 def rig(npu: Npu) -> Iterator[Rig]:
+    """A device in the driver's process."""
+    yield from _rig(npu)
+
+
+@pytest.fixture
+def direct(direct_npu: DirectNpu) -> Iterator[Rig]:
+    """A device in this process, where tests can look into it."""
+    yield from _rig(direct_npu)
+
+
+def _rig(npu: Any) -> Iterator[Rig]:
     made = Rig(npu, 0, 0, 0, 0, [])
     one = made.buffer((1).to_bytes(4, "little"))
     kinds = made.struct("ze_init_driver_type_desc_t", flags=2)

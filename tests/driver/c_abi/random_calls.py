@@ -1,7 +1,8 @@
 """Random calls of all functions from four threads: every call must return a result code.
 
-    python tests/driver/c_abi/random_calls.py SEQUENCES SEED
+    python tests/driver/c_abi/random_calls.py library|direct SEQUENCES SEED
 
+"library" calls the library, "direct" a driver in this process, whose memory and handles are seen.
 A sequence is ten calls. Handles are those of living objects, destroyed ones, of another type, null
 or foreign; addresses are null, or lead to memory with random content, whose lengths and addresses
 are valid: C cannot tell an address that is not. Prints the calls of the second half by result, the
@@ -23,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
+from tests.driver.c_abi.direct import border
 from tests.driver.c_abi.library import Npu, Rig, argument_types
 
 from driver_layer.c_abi.build import LOADER, library
@@ -157,7 +159,7 @@ class Caller:
         struct, made = description().structs[name], ffi.new(f"{name} *")
         self.kept.append(made)
         for field in struct.fields:
-            if field.type == "bytes":
+            if field.type in ("bytes", "pages"):
                 setattr(made, field.name, int(ffi.cast("uintptr_t", self.blob)))
                 setattr(made, field.length, len(self.blob))
             elif field.is_handle:
@@ -249,9 +251,14 @@ def resident_megabytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) >> 8
 
 
-def main(sequences: int, seed: int) -> None:
+def main(way: str, sequences: int, seed: int) -> None:
     os.environ["ZET_ENABLE_METRICS"] = "1"
-    npu = Npu(library() / "loader" / LOADER)
+    with border() as direct:
+        report(direct if way == "direct" else Npu(library() / "loader" / LOADER), sequences, seed)
+
+
+def report(npu: Any, sequences: int, seed: int) -> None:
+    """Play, and print what the second half came to."""
     npu.zeInit(0)
     rig = Rig(npu, 0, 0, 0, 0, [])
     one, result = rig.buffer((1).to_bytes(4, "little")), rig.buffer(bytes(8))
@@ -263,13 +270,13 @@ def main(sequences: int, seed: int) -> None:
     play(npu, driver, device, sequences // 2, seed)
     megabytes = resident_megabytes()
     results = play(npu, driver, device, sequences - sequences // 2, seed + 1)
-    report = {
+    found = {
         "results": {f"{code:#x}": count for code, count in results.items()},
         "handles left": [type(thing).__name__ for thing in HANDLES if not is_of_device(thing)],
         "megabytes grown": resident_megabytes() - megabytes,
     }
-    sys.stdout.write(json.dumps(report))
+    sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -62,7 +62,8 @@ def test_foreign_freed_and_mistaken_handles_are_never_read_through(rig) -> None:
     assert npu.zeDeviceGetProperties(rig.context, rig.buffer(bytes(1024))) == INVALID_ARGUMENT
 
 
-def test_an_object_has_one_handle_and_none_after_its_end(rig) -> None:
+def test_an_object_has_one_handle_and_none_after_its_end(direct) -> None:
+    rig = direct
     before = len(HANDLES)
     lists = [rig.list() for _ in range(20)]
     assert len(set(lists)) == 20
@@ -172,8 +173,9 @@ def test_the_build_log_of_a_failed_creation_is_a_handle(rig) -> None:
 
 
 def test_a_failure_of_the_driver_itself_is_a_code_and_a_line_of_the_log(
-    rig, monkeypatch: pytest.MonkeyPatch, caplog
+    direct, monkeypatch: pytest.MonkeyPatch, caplog
 ) -> None:
+    rig = direct
     from driver_layer.ze.event import ze_event_handle_t
 
     def broken(*_: object) -> None:

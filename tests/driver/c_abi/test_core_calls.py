@@ -275,9 +275,9 @@ class TestSysman:
         found = rig.read("zes_mem_state_t", state)
         assert 0 < found.free <= found.size
 
-    def test_metrics_of_an_inference_are_queried(self, rig, monkeypatch) -> None:
+    def test_metrics_of_an_inference_are_queried(self, direct, monkeypatch) -> None:
         monkeypatch.setenv("ZET_ENABLE_METRICS", "1")
-        npu = rig.npu
+        rig, npu = direct, direct.npu
         group = self.all_of(rig, "zetMetricGroupGet", rig.device)[0]
         place = rig.struct("zet_metric_group_properties_t")
         assert npu.zetMetricGroupGetProperties(group, place) == SUCCESS

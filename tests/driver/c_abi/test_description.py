@@ -57,7 +57,7 @@ def test_a_line_outside_of_the_language_is_rejected(line: str) -> None:
 
 def test_paths_may_have_any_characters(built, tmp_path: Path) -> None:
     path = tmp_path / 'a "quoted" \\ path %s ??= é'
-    text = source("", str(path), "x")
+    text = source(str(path), "x")
     (tmp_path / "x.c").write_text(text)
     line = [*(build.compiler() or ()), "-c", "-fPIC", "-o", tmp_path / "x.o", tmp_path / "x.c"]
     subprocess.run(line, check=True, timeout=60)
@@ -77,7 +77,7 @@ class TestBuild:
         def not_again(*_: object) -> None:
             raise AssertionError("built again")
 
-        monkeypatch.setattr(build, "_build", not_again)
+        monkeypatch.setattr(build, "compile_library", not_again)
         assert build.library() == first
 
     def test_without_a_compiler_the_remedy_is_named(self, monkeypatch) -> None:

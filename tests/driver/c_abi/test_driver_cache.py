@@ -130,6 +130,12 @@ class Caches:
 
 
 @pytest.fixture
+def rig(direct: Rig) -> Rig:
+    """A device in this process, whose compiler tests replace."""
+    return direct
+
+
+@pytest.fixture
 def caches(rig: Rig, folder: Path, compiler: Compiler) -> Caches:
     return Caches(rig)
 

@@ -62,12 +62,18 @@ class Inference:
         assert self.rig.npu.pfnQueryContextMemory(self.rig.context, 1, place) == SUCCESS
         return self.rig.read("ze_graph_memory_query_t", place).allocated
 
-    def released(self) -> int:
-        """Return the memory that is released, at once or within 10 s."""
-        before, deadline = self.allocated(), time.monotonic() + 10
-        while (now := self.allocated()) == before and time.monotonic() < deadline:
+    def released(self, full: int) -> int:
+        """Return the memory that is released, of what was allocated, at once or within 10 s."""
+        deadline = time.monotonic() + 10
+        while (now := self.allocated()) == full and time.monotonic() < deadline:
             time.sleep(0.005)
-        return before - now
+        return full - now
+
+    def full(self) -> int:
+        """Return the memory that is allocated after an inference, before any is released."""
+        self.set_timeout(self.rig.context, LONG)
+        self.run()
+        return self.allocated()
 
 
 @pytest.fixture
@@ -76,26 +82,23 @@ def inference(rig: Rig) -> Inference:
 
 
 def test_context_set_properties(rig, inference) -> None:
-    context = rig.context
+    context, full = rig.context, inference.full()
     assert inference.set_timeout(context, SHORT) == SUCCESS
     inference.run()
-    assert inference.released() == SCRATCH
-    inference.set_timeout(context, LONG)
-    inference.run()
-    full = inference.allocated()
-    inference.set_timeout(context, SHORT)
+    assert inference.released(full) == SCRATCH
     inference.optimize(0)
     inference.run()
     time.sleep(5 * SHORT / 1000)
     assert inference.allocated() == full
     inference.optimize(IDLE_OPTIMIZATIONS)
     inference.run()
-    assert inference.released() == SCRATCH
+    assert inference.released(full) == SCRATCH
     inference.run()
     assert is_expected(inference.y.reshape(ROWS, -1), X)
 
 
 def test_a_fence_that_is_waited_for_begins_the_time_of_idleness(rig, inference) -> None:
+    full = inference.full()
     inference.set_timeout(rig.context, SHORT)
     assert rig.npu.zeCommandListClose(inference.commands) == SUCCESS
     fence = rig.npu.make("zeFenceCreate", rig.queue, rig.struct("ze_fence_desc_t"))
@@ -103,7 +106,7 @@ def test_a_fence_that_is_waited_for_begins_the_time_of_idleness(rig, inference) 
     execute = rig.npu.zeCommandQueueExecuteCommandLists
     assert execute(rig.queue, 1, lists, fence) == SUCCESS
     assert rig.npu.zeFenceHostSynchronize(fence, FOREVER) == SUCCESS
-    assert inference.released() == SCRATCH
+    assert inference.released(full) == SCRATCH
 
 
 def test_release_memory(rig, inference) -> None:

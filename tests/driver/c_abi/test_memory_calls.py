@@ -199,11 +199,12 @@ class TestEvents:
         assert rig.npu.zeEventCreate(pool, desc, place) == INVALID_ARGUMENT
 
 
-def test_an_urgent_job_completes_before_many_others_that_wait(rig) -> None:
+def test_an_urgent_job_completes_before_many_others_that_wait(direct) -> None:
     """Repeat CommandQueuePriority.executeManyLowPriorityJobsExpectHighPriorityJobCompletesFirst.
 
     The others write the urgent one's input, so its output shows whether one of them ran first.
     """
+    rig = direct
     x = np.linspace(-1, 1, ROWS * DEPTH, dtype=np.float32)
     source, between, result = rig.host(), rig.host(), rig.host()
     rig.view(source, x.size)[:] = 3

@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).with_name("random_calls.py")
 UNKNOWN = "0x7ffffffe"
 
 
-def test_random_calls_give_result_codes_and_leave_nothing(built) -> None:
+@pytest.mark.parametrize("way", ["direct", "library"])
+def test_random_calls_give_result_codes_and_leave_nothing(built, way) -> None:
     done = subprocess.run(
-        [sys.executable, SCRIPT, "1000", "1"],
+        [sys.executable, SCRIPT, way, "1000", "1"],
         capture_output=True,
         text=True,
         timeout=120,

@@ -11,12 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from driver_layer import ze
-from driver_layer.c_abi.declarations import address_of, at, ffi
 from driver_layer.c_abi.description.language import description
+from driver_layer.c_abi.host import Span, host
+from driver_layer.c_abi.mirror import PageMirror
 from driver_layer.c_abi.parameters import TABLES
-from driver_layer.c_abi.structures import chain, read, text_at, write
-from driver_layer.errors import ZeError
-from driver_layer.support.pages import populate_pages
+from driver_layer.c_abi.structures import chain, read, structure_bytes, write
+from driver_layer.errors import OutOfMemory, ZeError
+from driver_layer.npu.memory import PAGE_BYTES
 from driver_layer.ze import errors
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device
@@ -26,8 +27,6 @@ from driver_layer.ze.result import ze_result_t
 
 _NPU = 2
 """ZE_INIT_FLAG_VPU_ONLY, and ZE_INIT_DRIVER_TYPE_FLAG_NPU."""
-_PERSISTENT = 4
-"""ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT: the caller keeps the graph's input as it is."""
 
 
 class FailureWithResults(ZeError):
@@ -65,8 +64,8 @@ def zeDeviceGetProperties(hDevice: ze.ze_device_handle_t, pDeviceProperties: int
     """
     properties = ze.zeDeviceGetProperties(hDevice)
     name = "ze_device_properties_t"
-    place = at(name, pDeviceProperties)
-    if place.stype == description().structs[name].stype:
+    (stype, _), *chained = chain(pDeviceProperties)
+    if stype == description().structs[name].stype:
         nanoseconds = round(1e9 / properties.timerResolution)
         properties = replace(properties, timerResolution=nanoseconds)
     write(name, pDeviceProperties, properties)
@@ -76,10 +75,10 @@ def zeDeviceGetProperties(hDevice: ze.ze_device_handle_t, pDeviceProperties: int
         "ze_device_ip_version_ext_t": {"ipVersion": 0},
     }
     by_stype = {description().structs[kind].stype: kind for kind in answers}
-    for node in chain(place):
-        kind = by_stype.get(node.stype)
+    for stype, address in chained:
+        kind = by_stype.get(stype)
         if kind is not None:
-            write(kind, address_of(node), SimpleNamespace(**answers[kind]))
+            write(kind, address, SimpleNamespace(**answers[kind]))
 
 
 def zeDeviceGetCommandQueueGroupProperties(
@@ -90,25 +89,38 @@ def zeDeviceGetCommandQueueGroupProperties(
 
 
 def zeMemAllocHost(hContext: Any, host_desc: Any, size: int, alignment: int) -> ze.Memory:
-    """Allocate or import host memory; pages that are imported must be there."""
-    if isinstance(host_desc.pNext, ze.ze_external_memmap_sysmem_ext_desc_t):
-        read_only = host_desc.flags & _READ_ONLY
-        _populate(host_desc.pNext.pSystemMemory, write=not read_only)
-    return ze.zeMemAllocHost(hContext, size, alignment, host_desc)
+    """Allocate host memory, or import pages of the host, which must be there."""
+    request = host_desc.pNext
+    if not isinstance(request, ze.ze_external_memmap_sysmem_ext_desc_t):
+        return ze.zeMemAllocHost(hContext, size, alignment, host_desc)
+    ze.zeContextGetStatus(hContext)  # checks the handle
+    errors.check_known(host_desc.flags, ze.ze_host_mem_alloc_flags_t)
+    pages: Any = request.pSystemMemory
+    if pages.size != size:
+        message = f"size {size} differs from the {pages.size} bytes of the mapped memory"
+        raise errors.unsupported_size(message)
+    return _imported(hContext, pages, not host_desc.flags & _READ_ONLY)
 
 
-def _populate(pages: Any, write: bool) -> None:
-    """Have the system load pages that the device will access.
+def _imported(context: ze.ze_context_handle_t, pages: Span, writable: bool) -> ze.Memory:
+    """Return memory that stands for pages of the host.
 
     Raises:
         ZeError: OUT_OF_DEVICE_MEMORY: some are not mapped, or may not be written.
             Source: docs/reference/level_zero.md#loaders-and-function-tables.
     """
-    address = pages.ctypes.data
-    if not populate_pages(address, pages.size, write):
-        access = "be written" if write else "be read"
-        message = f"{pages.size} bytes at {address:#x} cannot {access}; is the memory mapped?"
+    address, size = errors.not_null(pages.address, "pSystemMemory"), pages.size
+    if not size:
+        raise errors.unsupported_size("the memory to map is empty")
+    if address % PAGE_BYTES:
+        raise errors.unsupported_alignment(f"imported memory at {address:#x} begins within a page")
+    if size >> 48 or not host().populate(address, size, writable):
+        access = "be written" if writable else "be read"
+        message = f"{size} bytes at {address:#x} cannot {access}; is the memory mapped?"
         raise errors.failed(ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, message)
+    with errors.failing_as({OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY}):
+        mirror = PageMirror(host(), address, size, writable)
+    return context.map_mirror(address, mirror.data, writable, mirror)
 
 
 _READ_ONLY = (
@@ -174,20 +186,10 @@ def zeFenceCreate(hCommandQueue: ze.ze_command_queue_handle_t, desc: Any) -> ze.
     return ze.zeFenceCreate(hCommandQueue, desc.flags)
 
 
-def pfnCreate(hContext: Any, hDevice: Any, desc: Any) -> Any:
-    """Create a graph from a copy of its input."""
-    return _graphs().pfnCreate(hContext, hDevice, _kept(desc))
-
-
-def pfnCreate2(hContext: Any, hDevice: Any, desc: Any) -> Any:
-    """Create a graph; its input is copied unless the caller keeps it."""
-    return _graphs().pfnCreate2(hContext, hDevice, _kept(desc))
-
-
 def pfnCreate3(hContext: Any, hDevice: Any, desc: Any) -> Any:
     """Create a graph as pfnCreate2, and its build log, which the caller also gets for a failure."""
     try:
-        return _graphs().pfnCreate3(hContext, hDevice, _kept(desc))
+        return _graphs().pfnCreate3(hContext, hDevice, desc)
     except GraphCreationError as error:
         raise FailureWithResults(error, (None, error.log)) from error
 
@@ -196,17 +198,30 @@ def _graphs() -> Any:
     return extension_tables[ze.GRAPH_EXTENSION]
 
 
-def _kept(desc: Any) -> Any:
-    """Return a descriptor whose blob lives as long as the graph, which uses it in place."""
-    native = desc.format == ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE
-    persistent = getattr(desc, "flags", 0) & _PERSISTENT
-    return replace(desc, pInput=bytes(desc.pInput)) if native and not persistent else desc
+def pfnGetNativeBinary2(hGraph: Any) -> Span:
+    """Return a graph's blob in memory of the host, where it stays as long as the graph."""
+    blob = _graphs().pfnGetNativeBinary2(hGraph)
+    if hGraph not in _blobs:
+        address, _ = host().map_copy(blob)
+        _blobs[hGraph] = Span(address, len(blob))
+    return _blobs[hGraph]
+
+
+def pfnDestroy(hGraph: Any) -> None:
+    """Destroy a graph, with its blob in memory of the host."""
+    _graphs().pfnDestroy(hGraph)
+    found = _blobs.pop(hGraph, None)
+    if found is not None:
+        host().unmap(found.address, found.size)
+
+
+_blobs: dict[Any, Span] = {}
 
 
 def pfnSetArgumentValue2(hGraph: Any, argIndex: int, pArgValue: int) -> None:
     """Set location and strides of an argument, by a chain that begins with either structure."""
     kinds = ("ze_graph_argument_value_tensor_t", "ze_graph_argument_value_strides_t")
-    stype = at(kinds[0], pArgValue).stype
+    stype, _ = next(chain(pArgValue))
     for kind in kinds:
         if stype == description().structs[kind].stype:
             return _graphs().pfnSetArgumentValue2(hGraph, argIndex, read(kind, pArgValue))
@@ -215,13 +230,13 @@ def pfnSetArgumentValue2(hGraph: Any, argIndex: int, pArgValue: int) -> None:
 
 def pfnGetExtension(hDriver: Any, pExtension: int) -> None:
     """Write the address of an extension's function table to where the caller's structure asks."""
-    place = at("ze_driver_extension_npu_ext_t", pExtension)
+    place = host().structure_at("ze_driver_extension_npu_ext_t", pExtension)
     for address, name in ((place.name, "name"), (place.ppFunctionAddress, "ppFunctionAddress")):
         errors.not_null(address, name)
-    request = ze.ze_driver_extension_npu_ext_t(text_at(place.name), place.version)
+    request = ze.ze_driver_extension_npu_ext_t(host().text_at(place.name), place.version)
     drivers = extension_tables[ze.DRIVER_EXTENSION]
     table = drivers.pfnGetExtension(hDriver, request)
-    at("uintptr_t", place.ppFunctionAddress)[0] = TABLES[type(table).__name__]
+    host().put_number("uintptr_t", place.ppFunctionAddress, TABLES[type(table).__name__])
 
 
 def pfnProfilingQueryGetData(hProfilingQuery: Any, profilingType: Any) -> bytes:
@@ -231,7 +246,4 @@ def pfnProfilingQueryGetData(hProfilingQuery: Any, profilingType: Any) -> bytes:
     if isinstance(records, bytes) or not records:
         return bytes(records)
     kind = type(records[0]).__name__
-    found = ffi.new(f"{kind}[]", len(records))
-    for index, record in enumerate(records):
-        write(kind, address_of(found + index), record)
-    return bytes(ffi.buffer(found))
+    return b"".join(structure_bytes(kind, record) for record in records)

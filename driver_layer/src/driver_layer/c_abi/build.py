@@ -1,7 +1,7 @@
 """Compilation of the library, cached by the content that it is made of.
 
-The library needs no headers of Python and is linked against no Python, so that any compiler does.
-It has the places of this installation's packages in it: a process that loads it finds them there.
+The library has the places of this installation's Python and packages in it: the driver's process,
+which it starts, finds them there.
 """
 
 from __future__ import annotations
@@ -34,33 +34,26 @@ _FLAGS = (
     "-fvisibility=hidden",
     "-pthread",
     "-Wl,-Bsymbolic",  # a loader in the same process has functions of the same names
-    "-Wl,-z,nodelete",  # Python refers to the library until the process ends
+    "-Wl,-z,nodelete",  # threads leave through it until the process ends
 )
 
-_START = """\
+START = """\
+import os, sys
+if os.fork():
+    os._exit(0)
 try:
-    import sys
-    paths = {paths!r}
-    if STARTED:
-        sys.path[:0] = paths
-    else:
-        sys.path += [path for path in paths if path not in sys.path]
+    sys.path[:0] = {paths!r}
     from driver_layer.c_abi.serve import serve
-    serve(FRONT)
+    serve(sys.argv[1])
 except BaseException as error:
-    import logging
-    remedy = "npu-run --check lists all that is needed"
-    if sys.version_info[:2] != {version!r}:
-        remedy = "it is installed for Python %d.%d, the process runs Python %d.%d" % (
-            *{version!r},
-            *sys.version_info[:2],
-        )
-    logging.getLogger("driver_layer.c_abi").error(
-        "the NPU driver cannot start in this process: %s: %s; %s",
-        type(error).__name__,
-        (str(error).strip().splitlines() or [""])[0],
-        remedy,
+    problem = (str(error).strip().splitlines() or [""])[0]
+    print(
+        f"driver_layer: the NPU driver cannot start: {{type(error).__name__}}: {{problem}}; "
+        "npu-run --check lists all that is needed",
+        file=sys.stderr,
+        flush=True,
     )
+os._exit(1)
 """
 
 
@@ -75,13 +68,6 @@ def compiler() -> tuple[str, ...] | None:
     return None
 
 
-def libpython() -> str:
-    """Return the path of Python's shared library; empty if this Python has none."""
-    folder, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
-    path = Path(folder or "", name or "")
-    return str(path) if ".so" in path.name and path.is_file() else ""
-
-
 def library() -> Path:
     """Return the folder of the library, built now if it was not before.
 
@@ -94,20 +80,14 @@ def library() -> Path:
     if find_spec("cffi") is None:
         raise BuildError('no package cffi: pip install "./driver_layer[c-abi]"')
     command = compiler()
-    text = source(libpython(), sys.executable, _start())
+    text = source(sys.executable, START.format(paths=_paths()))
     digest = hashlib.sha256("\0".join([text, *(command or ()), *_FLAGS]).encode()).hexdigest()
     place = _cache() / digest[:24]
     if not place.is_dir():
         if command is None:
             raise BuildError("no C compiler: install one as cc, or pip install ziglang")
-        _build(command, text, place)
+        compile_library(command, text, place)
     return place
-
-
-def _start() -> str:
-    """Return the Python code that a process runs first; it leaves no names in ``__main__``."""
-    code = repr(_START.format(paths=_paths(), version=sys.version_info[:2]))
-    return f"exec({code.replace('%', '%%')}, {{'FRONT': %llu, 'STARTED': %d}})"
 
 
 def _paths() -> list[str]:
@@ -129,7 +109,7 @@ def _cache() -> Path:
     return folder
 
 
-def _build(command: Sequence[str], text: str, place: Path) -> None:
+def compile_library(command: Sequence[str], text: str, place: Path) -> None:
     """Compile, and move the result to its place in one step."""
     with tempfile.TemporaryDirectory(dir=place.parent) as made:
         folder = Path(made, "made")

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from driver_layer.c_abi import adapters
-from driver_layer.c_abi.declarations import numbers_at
 from driver_layer.c_abi.description.language import Function, Table, description
 from driver_layer.c_abi.handle_table import HANDLES
 from driver_layer.c_abi.parameters import Numbers, place_of, reader, required_results, writer
@@ -21,11 +20,8 @@ from driver_layer.ze.result import ze_result_t
 
 LOG = logging.getLogger("driver_layer.c_abi")
 
-INTERRUPTED = 0xFFFFFFFF
-"""Result by which ``front.c`` learns that a signal's handler raised."""
-
-Call = Callable[[Any], int]
-"""A call by the address of its arguments; returns a result code, and raises nothing."""
+Call = Callable[[Numbers], int]
+"""A call by the numbers of its arguments; returns a result code, and raises nothing."""
 
 
 class BoundFunction:
@@ -41,7 +37,7 @@ class BoundFunction:
         self.name = function.name
         self._python = python
         parameters = function.parameters or ()
-        self._count = len(parameters)
+        self.count = len(parameters)
         self._required = required_results(parameters)
         taken = inspect.signature(python).parameters
         lengths = {parameter.length for parameter in parameters}
@@ -60,13 +56,12 @@ class BoundFunction:
             if "pNext" in taken and result.type in description().structs
         ]
 
-    def __call__(self, address: Any) -> int:
-        """Call the function with the numbers at an address; return the result code.
+    def __call__(self, numbers: Numbers) -> int:
+        """Call the function with the numbers of its arguments; return the result code.
 
         Raises:
             Exception: anything that the Python function raises.
         """
-        numbers = numbers_at("uint64_t", address, self._count)
         passed = dict[str, Any]()
         handles = list[Handle]()
         for name, taken, convert in self._readers:
@@ -104,17 +99,15 @@ def guarded(function: BoundFunction) -> Call:
     Texts of ``ZeError`` are also the thread's last error, for zeDriverGetLastErrorDescription.
     """
 
-    def call(address: Any) -> int:
+    def call(numbers: Numbers) -> int:
         try:
-            return function(address)
+            return function(numbers)
         except ZeError as error:
             LOG.info("%s: %s", function.name, error)
             return int(error.code)
         except (MemoryError, OutOfMemory) as error:
             return _failed(function.name, error, ze_result_t.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)
-        except KeyboardInterrupt:
-            return INTERRUPTED
-        except BaseException as error:
+        except Exception as error:
             LOG.error("%s", function.name, exc_info=error)
             return _failed(function.name, error, ze_result_t.ZE_RESULT_ERROR_UNKNOWN)
 

@@ -15,17 +15,36 @@ from driver_layer.c_abi.description.language import (
     description,
 )
 
-_FRONT = """
-typedef uint32_t (*dispatch_t)(uint32_t, const uint64_t *);
+_SHARED = """
 typedef struct {
-    dispatch_t dispatch;
-    const uintptr_t *tables;
-    uintptr_t key;
-    uint32_t ended;
-    uint32_t active;
-} front_t;
+    uint32_t turn;
+    uint32_t request;
+    uint32_t thread;
+    uint32_t result;
+    uint64_t words[24];
+} channel_t;
+typedef struct {
+    char key[32];
+    uintptr_t tables;
+    uint32_t host, driver;
+    channel_t ready;
+    channel_t channels[4096];
+} shared_t;
+void npu_driver_give_turn(channel_t *);
+void npu_driver_await_turn(channel_t *);
+void npu_driver_take_turns(channel_t *);
 """
-"""The state of the C side, as ``front.c`` declares it."""
+"""The memory that both processes map, and functions on it, as in ``front.c``."""
+
+_SYSTEM = """
+struct iovec { void *base; size_t size; };
+ssize_t process_vm_readv(int, const struct iovec *, unsigned long,
+                         const struct iovec *, unsigned long, unsigned long);
+ssize_t process_vm_writev(int, const struct iovec *, unsigned long,
+                          const struct iovec *, unsigned long, unsigned long);
+typedef struct { uint32_t stype; uintptr_t pNext; } link_t;
+"""
+"""Functions of the system, and what all structures of a chain begin with."""
 
 
 def _declarations() -> Iterator[str]:
@@ -62,13 +81,13 @@ def type_of(variable: Variable) -> str:
 
 def _pointers() -> str:
     """Declare a structure of pointers to all types, as cffi parses every name that it is given."""
-    names = ["uintptr_t", "front_t", *dict.fromkeys(INTEGERS.values()), *description().structs]
+    names = ["uintptr_t", "shared_t", *dict.fromkeys(INTEGERS.values()), *description().structs]
     fields = "".join(f"{name} *{name}_;" for name in names)
     return f"typedef struct {{ {fields} }} all_pointers_t;"
 
 
 ffi = cffi.FFI()
-ffi.cdef(_FRONT + "\n".join(_declarations()) + _pointers())
+ffi.cdef(_SHARED + _SYSTEM + "\n".join(_declarations()) + _pointers())
 
 POINTER_TYPES: dict[str, Any] = {
     field.type.item.cname: field.type for _, field in ffi.typeof("all_pointers_t").fields
@@ -79,12 +98,6 @@ POINTER_TYPES: dict[str, Any] = {
 def at(kind: str, address: int) -> Any:
     """Return a pointer to a type, by its name in C."""
     return ffi.cast(POINTER_TYPES[kind], address)
-
-
-def numbers_at(kind: str, address: Any, count: int) -> list[int]:
-    """Return the numbers of an array, by the name of their type in C."""
-    found: Any = ffi.unpack(ffi.cast(POINTER_TYPES[kind], address), count) if count else []
-    return found
 
 
 def wrapped(kind: str, value: int) -> int:

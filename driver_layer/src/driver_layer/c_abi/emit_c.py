@@ -22,16 +22,14 @@ def key() -> str:
     return digest.hexdigest()[:16]
 
 
-def source(libpython: str, python: str, start: str) -> str:
+def source(python: str, start: str) -> str:
     """Return the C source.
 
     Args:
-        libpython: path of Python's shared library, for processes without Python.
-        python: path of the Python program whose packages such a process uses.
-        start: Python code that each process runs first, with ``%llu`` for the address of the C
-            side's state and ``%d`` for whether that side has started Python.
+        python: path of the Python program that runs the driver.
+        start: the driver's code, with the library's path as its argument.
     """
-    constants = {"KEY": key(), "LIBPYTHON": libpython, "PYTHON": python, "START": start}
+    constants = {"KEY": key(), "PYTHON": python, "START": start}
     parts = [f"#define {name} {c_string(text)}" for name, text in constants.items()]
     parts.append((files(__package__ or "") / "front.c").read_text())
     parts += [_record(name) for name in sorted(_passed_by_value())]
@@ -105,11 +103,11 @@ def _c(table: Table, function: Function, number: int) -> str:
         address = by_value or kind == "void *"
         passed.append(f"(uint64_t)(uintptr_t){reference}" if address else f"(uint64_t){reference}")
     linkage = "EXPORT" if table.api else "static"
-    after_end = "SUCCESS" if any(p.way == "release" for p in parameters) else "UNINITIALIZED"
+    releases = int(any(parameter.way == "release" for parameter in parameters))
     return (
         f"{linkage} uint32_t {_name(table, function)}({', '.join(declared) or 'void'}) {{\n"
         f"    const uint64_t arguments[] = {{{', '.join(passed) or '0'}}};\n"
-        f"    return call({number}, arguments, {after_end});\n"
+        f"    return call({number}, arguments, {len(passed)}, {releases});\n"
         "}"
     )
 

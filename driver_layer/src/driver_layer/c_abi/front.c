@@ -1,30 +1,55 @@
-/* The border's C side: starts Python on the first call, then passes every call on.
+/* The border's C side, in the process that calls: hands every call to the driver's process.
  *
- * Nothing here depends on the version of Python: its functions are looked up by name, in this
- * process or in the shared library of the installation that this file was built for. */
+ * The driver runs in a process of its own, which the first call starts. Each thread that calls has a
+ * channel, a record in memory that both processes map, on which the two sides take turns: the host
+ * writes a call, the driver may ask for something that only the host can do (map memory, say), and
+ * at last answers. A call thus never needs a lock or an interpreter of the process that it is made
+ * in, and a signal waits until the call has its result. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <wchar.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define SUCCESS 0u
+#define DEVICE_LOST 0x70000001u
+#define OUT_OF_HOST_MEMORY 0x70000002u
 #define UNINITIALIZED 0x78000001u
 #define UNSUPPORTED_VERSION 0x78000002u
 #define UNSUPPORTED_FEATURE 0x78000003u
 #define INVALID_NULL_POINTER 0x78000007u
-#define UNKNOWN 0x7ffffffeu
-#define INTERRUPTED 0xffffffffu /* a signal's handler raised: Python handles it again, later */
 #define VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-typedef uint32_t (*dispatch_t)(uint32_t function, const uint64_t *arguments);
+#define CHANNELS 4096u
+#define WORDS 24
+#define SPIN_NANOSECONDS 50000 /* a sleeping process needs as long to wake */
+#define SLEEP_NANOSECONDS 100000000
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+extern char **environ;
 
 struct entry {
     uint32_t since;
@@ -33,100 +58,310 @@ struct entry {
 
 extern const void *const *const tables[];
 
-/* What Python sees of this library: ``driver_layer.c_abi.serve`` sets dispatch and ended. */
-static struct front {
-    _Atomic(dispatch_t) dispatch;
-    const void *const *const *tables; /* function tables of the extensions */
-    const char *key;                  /* digest of the description that both sides were made of */
-    _Atomic(uint32_t) ended;          /* the interpreter ends: no calls any more */
-    _Atomic(uint32_t) active;         /* number of calls that run */
-} front = {NULL, tables, KEY, 0, 0};
+enum turn { HOST = 0, DRIVER = 1, ASLEEP = 2 /* added while the other side sleeps */ };
+
+/* Requests of the driver; LEAVE is the host's: its thread ends. Functions have their numbers. */
+enum request {
+    ANSWER = 0xffffff00u,
+    MAP,
+    UNMAP,
+    POPULATE,
+    OPEN,
+    CLOSE,
+    LEAVE,
+};
+
+struct channel {
+    _Atomic uint32_t turn;
+    uint32_t request; /* what is asked of the side whose turn it is */
+    uint32_t thread;  /* the host's number of its thread */
+    uint32_t result;
+    uint64_t words[WORDS]; /* arguments of a call, or of a request and its answer */
+};
+
+/* The memory that both processes map. */
+struct shared {
+    char key[32];                      /* digest of the description that both sides were made of */
+    const void *const *const *tables;  /* function tables of the extensions, in the host */
+    uint32_t host, driver;             /* numbers of the processes */
+    struct channel ready;              /* taken by the host until the driver serves */
+    struct channel channels[CHANNELS];
+};
+
+enum state { NOT_STARTED, RUNNING, FAILED, LOST };
 
 static struct {
-    int (*is_initialized)(void);
-    wchar_t *(*decode)(const char *, size_t *);
-    void (*set_program_name)(const wchar_t *);
-    void (*initialize)(int);
-    void *(*release_thread)(void);
-    int (*acquire)(void);
-    void (*release)(int);
-    int (*run)(const char *);
-    void (*interrupt)(void);
-    int started; /* by this library */
-} python;
+    pthread_mutex_t lock; /* of all that follows */
+    _Atomic uint32_t state;
+    int control; /* its end is the other process's end */
+    struct shared *shared;
+    pthread_key_t leaving;
+    uint8_t taken[CHANNELS];
+} driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int look_up(void) {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } names[] = {
-        {"Py_IsInitialized", offsetof(__typeof__(python), is_initialized)},
-        {"Py_DecodeLocale", offsetof(__typeof__(python), decode)},
-        {"Py_SetProgramName", offsetof(__typeof__(python), set_program_name)},
-        {"Py_InitializeEx", offsetof(__typeof__(python), initialize)},
-        {"PyEval_SaveThread", offsetof(__typeof__(python), release_thread)},
-        {"PyGILState_Ensure", offsetof(__typeof__(python), acquire)},
-        {"PyGILState_Release", offsetof(__typeof__(python), release)},
-        {"PyRun_SimpleString", offsetof(__typeof__(python), run)},
-        {"PyErr_SetInterrupt", offsetof(__typeof__(python), interrupt)},
-    };
-    void *library = RTLD_DEFAULT;
-    if (dlsym(RTLD_DEFAULT, names[0].name) == NULL)
-        library = dlopen(LIBPYTHON, RTLD_NOW | RTLD_GLOBAL); /* global: extension modules need it */
-    if (library == NULL && dlsym(RTLD_DEFAULT, names[0].name) == NULL) {
-        fprintf(stderr, "driver_layer: no Python in this process, and none at '%s': %s\n",
-                LIBPYTHON, dlerror());
-        return 0;
-    }
-    for (size_t i = 0; i < COUNT(names); i++)
-        *(void **)((char *)&python + names[i].offset) = dlsym(library, names[i].name);
-    return python.is_initialized != NULL && python.acquire != NULL;
+static __thread struct channel *own;
+
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-/* Return whether this process has a Python that this library can run in; start one if it has none.
- * The lock is never held while Python's lock is acquired, so the two cannot block each other. */
-static int have_python(void) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    int found = python.acquire != NULL || look_up();
-    if (found && !python.is_initialized()) {
-        if (python.set_program_name != NULL)
-            python.set_program_name(python.decode(PYTHON, NULL));
-        python.initialize(0); /* 0: the host's signal handlers stay */
-        python.release_thread();
-        python.started = 1;
+static int64_t spin_time(void) {
+    static _Atomic int64_t found = -1;
+    if (found < 0) {
+        cpu_set_t set;
+        int several = sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
+        found = several ? SPIN_NANOSECONDS : 0;
     }
-    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void hand_over(struct channel *channel, uint32_t to) {
+    if (atomic_exchange(&channel->turn, to) & ASLEEP)
+        syscall(SYS_futex, &channel->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Wait for a turn; false if the other process, whose end of a socket is given, has ended. */
+static int wait_for_turn(struct channel *channel, uint32_t turn, int control) {
+    int64_t end = nanoseconds() + spin_time();
+    do {
+        for (int i = 0; i < 200; i++)
+            if (atomic_load_explicit(&channel->turn, memory_order_acquire) == turn)
+                return 1;
+        sched_yield(); /* to the other side, if it waits for this processor */
+    } while (nanoseconds() < end);
+    uint32_t other = turn ^ DRIVER, asleep = other | ASLEEP;
+    for (;;) {
+        uint32_t found = other;
+        if (!atomic_compare_exchange_strong(&channel->turn, &found, asleep) && found != asleep)
+            return 1;
+        struct timespec time = {0, SLEEP_NANOSECONDS};
+        syscall(SYS_futex, &channel->turn, FUTEX_WAIT, asleep, control < 0 ? NULL : &time, NULL, 0);
+        char byte;
+        if (control >= 0 && atomic_load(&channel->turn) == asleep &&
+            recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+            return 0;
+    }
+}
+
+/* The driver's side, which Python calls: it does not wait for the host's end, by which all ends. */
+
+EXPORT void npu_driver_give_turn(struct channel *channel) {
+    hand_over(channel, HOST);
+}
+
+EXPORT void npu_driver_await_turn(struct channel *channel) {
+    wait_for_turn(channel, DRIVER, -1);
+}
+
+EXPORT void npu_driver_take_turns(struct channel *channel) {
+    hand_over(channel, HOST);
+    wait_for_turn(channel, DRIVER, -1);
+}
+
+/* Requests of the driver. A file is one of the driver's process, by its descriptor there. */
+
+static int open_file(uint64_t descriptor, int mode) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%u/fd/%u", driver.shared->driver, (unsigned)descriptor);
+    return open(path, mode | O_CLOEXEC);
+}
+
+static void *map(uint64_t descriptor, uint64_t size, uint64_t writable) {
+    int file = open_file(descriptor, writable ? O_RDWR : O_RDONLY);
+    if (file < 0)
+        return MAP_FAILED;
+    int protection = PROT_READ | (writable ? PROT_WRITE : 0);
+    void *found = mmap(NULL, size, protection, MAP_SHARED, file, 0);
+    int error = errno;
+    close(file);
+    errno = error;
+    return found;
+}
+
+/* Carry out a request; the result is 0, or the number of an error. */
+static uint32_t carry_out(uint32_t request, uint64_t *words) {
+    int64_t found = -1;
+    errno = 0;
+    if (request == MAP)
+        found = (int64_t)(intptr_t)map(words[0], words[1], words[2]);
+    else if (request == UNMAP)
+        found = munmap((void *)(uintptr_t)words[0], words[1]);
+    else if (request == POPULATE)
+        found = madvise((void *)(uintptr_t)words[0], words[1],
+                        words[2] ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    else if (request == OPEN)
+        found = open_file(words[0], O_RDWR);
+    else if (request == CLOSE)
+        found = close((int)words[0]);
+    words[0] = (uint64_t)found;
+    return found == -1 ? (uint32_t)errno : 0;
+}
+
+/* Take turns with the driver until it answers; false if it has ended. */
+static int exchange(struct channel *channel, uint32_t request) {
+    int error = errno;
+    channel->request = request;
+    for (;;) {
+        hand_over(channel, DRIVER);
+        if (!wait_for_turn(channel, HOST, driver.control)) {
+            if (atomic_exchange(&driver.state, LOST) == RUNNING)
+                fprintf(stderr, "driver_layer: the driver's process has ended: the device is lost; "
+                                "start the program again\n");
+            return 0;
+        }
+        if (channel->request == ANSWER)
+            break;
+        channel->result = carry_out(channel->request, channel->words);
+    }
+    errno = error;
+    return 1;
+}
+
+static void leave(void *channel) {
+    if (driver.state == RUNNING && exchange(channel, LEAVE)) {
+        pthread_mutex_lock(&driver.lock);
+        driver.taken[(struct channel *)channel - driver.shared->channels] = 0;
+        pthread_mutex_unlock(&driver.lock);
+    }
+    own = NULL;
+}
+
+/* Begin anew in a forked process, which has neither the threads nor the driver of its parent. */
+static void forget(void) {
+    pthread_mutex_init(&driver.lock, NULL);
+    if (driver.state != NOT_STARTED) {
+        close(driver.control);
+        munmap(driver.shared, sizeof *driver.shared);
+        pthread_setspecific(driver.leaving, NULL);
+    }
+    memset(driver.taken, 0, sizeof driver.taken);
+    driver.state = NOT_STARTED;
+    own = NULL;
+}
+
+/* Start the driver's process; its own first child goes on, so that this process has no child more
+ * that a wait for all children would wait for. Return the number of an error. */
+static int spawn(int control, int memory) {
+    static const char start[] = START;
+    Dl_info library = {0};
+    dladdr((const void *)&spawn, &library);
+    const char *arguments[] = {PYTHON, "-I", "-c", start, library.dli_fname, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, control, 3);
+    posix_spawn_file_actions_adddup2(&files, memory, 4);
+    posix_spawnattr_init(&attributes);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETSID /* away from the terminal's keys */);
+    pid_t process;
+    int error = posix_spawn(&process, PYTHON, &files, &attributes, (char *const *)arguments, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    while (error == 0 && waitpid(process, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return error;
+}
+
+/* Make a descriptor that the numbers of the other process's descriptors do not hide. */
+static int high(int descriptor) {
+    int found = fcntl(descriptor, F_DUPFD_CLOEXEC, 64);
+    close(descriptor);
     return found;
 }
 
 static int start(void) {
-    if (!have_python())
+    int ends[2];
+    int memory = memfd_create("npu-driver", MFD_CLOEXEC);
+    if (memory < 0 || ftruncate(memory, sizeof *driver.shared) != 0 ||
+        (driver.shared = mmap(NULL, sizeof *driver.shared, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              memory, 0)) == MAP_FAILED ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        fprintf(stderr, "driver_layer: no memory to share with the driver: %s\n", strerror(errno));
         return 0;
-    static const char start_python[] = START;
-    char code[sizeof start_python + 32];
-    snprintf(code, sizeof code, start_python, (unsigned long long)(uintptr_t)&front, python.started);
-    int state = python.acquire();
-    python.run(code); /* its errors are logged, and leave dispatch unset */
-    python.release(state);
-    return atomic_load(&front.dispatch) != NULL;
+    }
+    strncpy(driver.shared->key, KEY, sizeof driver.shared->key - 1);
+    driver.shared->tables = tables;
+    driver.shared->host = (uint32_t)getpid();
+    atomic_store(&driver.shared->ready.turn, DRIVER);
+    driver.control = ends[0];
+    int theirs = high(ends[1]);
+    memory = high(memory);
+    int error = spawn(theirs, memory);
+    close(theirs);
+    close(memory);
+    if (error != 0)
+        fprintf(stderr, "driver_layer: Python does not start from '%s': %s\n", PYTHON,
+                strerror(error));
+    struct channel *ready = &driver.shared->ready;
+    if (error != 0 || !wait_for_turn(ready, HOST, driver.control))
+        return 0; /* the other process has said why */
+#ifdef PR_SET_PTRACER
+    prctl(PR_SET_PTRACER, driver.shared->driver, 0, 0, 0); /* it reads what calls point to */
+#endif
+    hand_over(ready, DRIVER);
+    if (!wait_for_turn(ready, HOST, driver.control))
+        return 0;
+    return 1;
 }
 
-/* Call a function by its number; after_end is the result once Python has ended, and with it all that
- * could be released. */
-static uint32_t call(uint32_t function, const uint64_t *arguments, uint32_t after_end) {
-    uint32_t result = UNINITIALIZED;
-    atomic_fetch_add(&front.active, 1); /* first: who sets ended waits for those it may not see */
-    if (atomic_load(&front.ended))
-        result = after_end;
-    else if (atomic_load(&front.dispatch) != NULL || start())
-        result = atomic_load(&front.dispatch)(function, arguments);
-    atomic_fetch_sub(&front.active, 1);
-    if (result == INTERRUPTED) {
-        python.interrupt();
-        result = UNKNOWN;
+static void prepare(void) {
+    pthread_key_create(&driver.leaving, leave);
+    pthread_atfork(NULL, NULL, forget);
+}
+
+/* Take a free channel, whose turn is the host's, and have a thread of the driver serve it. */
+static struct channel *take_channel(void) {
+    uint32_t index = 0;
+    while (index < CHANNELS && driver.taken[index])
+        index++;
+    if (index == CHANNELS)
+        return NULL;
+    struct channel *channel = &driver.shared->channels[index];
+    channel->thread = (uint32_t)syscall(SYS_gettid);
+    if (send(driver.control, &index, sizeof index, MSG_NOSIGNAL) < 0)
+        return NULL;
+    driver.taken[index] = 1;
+    pthread_setspecific(driver.leaving, channel);
+    return channel;
+}
+
+/* Return this thread's channel; NULL, and why, if it has none. */
+static struct channel *channel_of_thread(uint32_t *failure) {
+    if (own != NULL)
+        return own;
+    static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+    pthread_once(&prepared, prepare);
+    pthread_mutex_lock(&driver.lock);
+    if (driver.state == NOT_STARTED)
+        driver.state = start() ? RUNNING : FAILED;
+    if (driver.state == RUNNING)
+        own = take_channel();
+    *failure = driver.state == RUNNING ? OUT_OF_HOST_MEMORY
+               : driver.state == LOST  ? DEVICE_LOST
+                                       : UNINITIALIZED;
+    pthread_mutex_unlock(&driver.lock);
+    return own;
+}
+
+/* Call a function by its number. A release succeeds without a driver, which took all with it. */
+static uint32_t call(uint32_t function, const uint64_t *arguments, uint32_t count, int releases) {
+    uint32_t failure = DEVICE_LOST;
+    struct channel *channel = channel_of_thread(&failure);
+    if (channel != NULL && driver.state == RUNNING) {
+        memcpy(channel->words, arguments, count * sizeof *arguments);
+        if (exchange(channel, function))
+            return channel->result;
     }
-    return result;
+    return releases ? SUCCESS : failure;
 }
 
 static uint32_t unsupported(void) {
@@ -182,7 +417,7 @@ EXPORT uint32_t zelLoaderTranslateHandle(uint32_t type, void *handle, void **tra
 }
 
 EXPORT uint8_t zelCheckIsLoaderInTearDown(void) {
-    return atomic_load(&front.ended) != 0;
+    return 0; /* the driver's process lives until this one has ended */
 }
 
 EXPORT uint32_t zelSetDriverTeardown(void) {

@@ -7,13 +7,13 @@ functions of this module make the conversions of a parameter once, when its func
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
-from driver_layer.c_abi.declarations import POINTER_TYPES, address_of, at, ffi, numbers_at, type_of
+from driver_layer.c_abi.declarations import POINTER_TYPES, ffi, type_of
 from driver_layer.c_abi.description.language import Variable, description
 from driver_layer.c_abi.handle_table import HANDLES
-from driver_layer.c_abi.structures import bytes_at, number, number_reader, read, text_at, write
+from driver_layer.c_abi.host import host
+from driver_layer.c_abi.structures import number, number_reader, read, write
 from driver_layer.ze import errors
 
 Numbers = Sequence[int]
@@ -64,7 +64,7 @@ def _pointed_to(parameter: Variable) -> Callable[[int], Any]:
         if optional and not address:
             return None
         errors.not_null(address, name)
-        return text_at(address) if kind == "text" else read(kind, address)
+        return host().text_at(address) if kind == "text" else read(kind, address)
 
     return convert
 
@@ -75,7 +75,7 @@ def _array_reader(
     name = parameter.name
     place, length = place_of(name, parameters), place_of(parameter.length, parameters)
     if parameter.type == "bytes":
-        return lambda numbers: bytes_at(numbers[place], numbers[length], name).tobytes()
+        return lambda numbers: host().bytes_at(numbers[place], numbers[length], name)
     kind = type_of(parameter)
     find = HANDLES.object_of if parameter.is_handle else None
 
@@ -87,7 +87,7 @@ def _array_reader(
         if numbers[length] > _MOST_ITEMS:
             message = f"{name} has {numbers[length]} items; more than {_MOST_ITEMS} are an error"
             raise errors.invalid_size(message)
-        items = numbers_at(kind, numbers[place], numbers[length])
+        items = host().numbers_at(kind, numbers[place], numbers[length])
         return items if find is None else [find(item, name) for item in items]
 
     return convert
@@ -117,9 +117,9 @@ def writer(parameter: Variable, parameters: Sequence[Variable]) -> Writer:
     place = place_of(parameter.name, parameters)
     if parameter.length:
         length = place_of(parameter.length, parameters)
-        kind = POINTER_TYPES[type_of(parameters[length])]
-        give = _give_view if parameter.type == "view" else _give_many(parameter)
-        return lambda numbers, value: give(numbers[place], ffi.cast(kind, numbers[length]), value)
+        kind = type_of(parameters[length])
+        give = _give_view(kind) if parameter.type == "view" else _give_many(parameter, kind)
+        return lambda numbers, value: give(numbers[place], numbers[length], value)
     put = _item_writer(parameter)
 
     def write_one(numbers: Numbers, value: Any) -> None:
@@ -133,7 +133,7 @@ def _item_writer(parameter: Variable) -> Callable[[int, Any], None]:
     kind = parameter.type
     if kind in description().structs:
         return lambda address, value: write(kind, address, value)
-    pointer = POINTER_TYPES[type_of(parameter)]
+    c_type = type_of(parameter)
 
     def put(address: int, value: Any) -> None:
         if parameter.is_handle:
@@ -141,28 +141,27 @@ def _item_writer(parameter: Variable) -> Callable[[int, Any], None]:
         elif kind == "table":
             raw = TABLES[getattr(value, "__name__", type(value).__name__)]
         elif kind == "string":
-            raw = address_of(_string(value))
+            raw = host().keep_text(value)
         elif kind == "pointer":
             raw = value if isinstance(value, int) else value.address
         else:
             raw = number(parameter, value)
-        ffi.cast(pointer, address)[0] = raw
+        host().put_number(c_type, address, raw)
 
     return put
 
 
-@lru_cache(maxsize=4096)
-def _string(text: str) -> Any:
-    """Return a string for C, which stays where it is until many others were asked for."""
-    return ffi.new("char[]", text.encode())
+def _give_view(kind: str) -> Callable[[int, int, Any], None]:
+    """Return a function that gives the address of memory of the host, and its size."""
+
+    def give(address: int, length: int, value: Any) -> None:
+        host().put_number(kind, length, value.size)
+        host().put_number("uintptr_t", address, value.address)
+
+    return give
 
 
-def _give_view(address: int, length: Any, value: Any) -> None:
-    length[0] = len(value)
-    at("uintptr_t", address)[0] = address_of(ffi.from_buffer(value))
-
-
-def _give_many(parameter: Variable) -> Callable[[int, Any, Any], None]:
+def _give_many(parameter: Variable, kind: str) -> Callable[[int, int, Any], None]:
     """Return a function that writes as much of a result as the caller has room for.
 
     A caller without room asks for the length.
@@ -172,14 +171,15 @@ def _give_many(parameter: Variable) -> Callable[[int, Any, Any], None]:
     size = 1 if of_bytes else ffi.sizeof(POINTER_TYPES[type_of(parameter)].item)
     put = None if of_bytes else _item_writer(parameter)
 
-    def give(address: int, length: Any, value: Any) -> None:
+    def give(address: int, length: int, value: Any) -> None:
         if parameter.type == "text":
             value = value.encode() + b"\0"
-        room = length[0] if address else 0
+        (room,) = host().numbers_at(kind, length, 1) if address else (0,)
         if not 0 < room <= len(value):
-            length[0] = len(value)
+            host().put_number(kind, length, len(value))
         if put is None:
-            ffi.memmove(at("uint8_t", address), value[:room], min(room, len(value)))
+            if room:
+                host().write(address, value[:room])
             return
         for index, item in enumerate(value[:room]):
             put(address + index * size, item)

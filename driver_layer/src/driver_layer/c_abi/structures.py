@@ -1,4 +1,4 @@
-"""Structures of C to and from the dataclasses of the same names, field by field.
+"""Structures of the host to and from the dataclasses of the same names, field by field.
 
 A field that the dataclass lacks is not read; it is written as zero, or as the length of the field
 that it counts. ``pNext`` chains are searched for the structures that the description names; others
@@ -16,11 +16,10 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-
-from driver_layer.c_abi.declarations import address_of, at, ffi, type_of, wrapped
+from driver_layer.c_abi.declarations import ffi, type_of, wrapped
 from driver_layer.c_abi.description.language import INTEGERS, Struct, Variable, description
 from driver_layer.c_abi.handle_table import HANDLES
+from driver_layer.c_abi.host import Span, host
 from driver_layer.ze import errors
 
 LONGEST_CHAIN = 4096
@@ -58,35 +57,14 @@ def number_reader(type_name: str) -> Callable[[int], Any]:
     return member
 
 
-def text_at(address: int) -> str:
-    """Return the string at an address, up to its NUL."""
-    found = ffi.string(at("char", address))
-    assert isinstance(found, bytes)
-    return found.decode(errors="replace")
-
-
-def bytes_at(address: int, size: int, name: str) -> Any:
-    """Return ``size`` bytes at an address in place, u8.
-
-    Raises:
-        ZeError: INVALID_NULL_POINTER, or INVALID_SIZE for more bytes than a process has.
-    """
-    if not size:
-        return np.empty(0, np.uint8)
-    errors.not_null(address, name)
-    if size >> 48:
-        raise errors.invalid_size(f"{name}: {size} bytes")
-    return np.frombuffer(memoryview(ffi.buffer(at("uint8_t", address), size)), np.uint8)
-
-
 def read(name: str, address: int) -> Any:
     """Return the dataclass of a structure in memory; a namespace of its fields if it has none."""
     struct = description().structs[name]
     kind, fields = _fields_to_read(name)
-    place = at(name, address)
+    place = host().structure_at(name, address)
     values = {field.name: value for field in fields for value in _read_field(field, place)}
     if struct.successors:
-        after = _next_known(struct, place)
+        after = _next_known(struct, place.pNext)
         values["pNext"] = None if after is None else read(*after)
     return kind(**values)
 
@@ -107,9 +85,11 @@ def _read_field(field: Variable, place: Any) -> Iterator[Any]:
     raw = getattr(place, field.name)
     if field.type == "text":
         if raw:
-            yield text_at(raw)
+            yield host().text_at(raw)
     elif field.type == "bytes":
-        yield bytes_at(raw, getattr(place, field.length), field.name)
+        yield host().bytes_at(raw, getattr(place, field.length), field.name)
+    elif field.type == "pages":
+        yield Span(raw, getattr(place, field.length))
     elif field.is_handle:
         yield HANDLES.object_of(raw, field.name)
     elif field.type == "char":
@@ -122,34 +102,35 @@ def _read_field(field: Variable, place: Any) -> Iterator[Any]:
 
 def read_request(name: str, address: int) -> Any:
     """Return the first known structure that is chained to a result's; None if there is none."""
-    after = _next_known(description().structs[name], at(name, address))
+    first = host().structure_at("link_t", address).pNext
+    after = _next_known(description().structs[name], first)
     return None if after is None else read(*after)
 
 
-def _next_known(struct: Struct, place: Any) -> tuple[str, int] | None:
-    """Return the next structure of a chain that the description names, and its address.
+def _next_known(struct: Struct, first: int) -> tuple[str, int] | None:
+    """Return the first structure of a chain that the description names, and its address.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the chain is endless.
     """
     known = {description().structs[name].stype: name for name in struct.successors}
-    for node in chain(place):
-        if node.stype in known:
-            return known[node.stype], address_of(node)
-    return None
+    return next(
+        ((known[stype], address) for stype, address in chain(first) if stype in known), None
+    )
 
 
-def chain(place: Any) -> Iterator[Any]:
-    """Iterate over the structures that follow one by ``pNext``; each begins with stype and pNext.
+def chain(address: int) -> Iterator[tuple[int, int]]:
+    """Iterate over a chain of structures from one on: stype and address of each.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the chain is endless.
     """
     for _ in range(LONGEST_CHAIN):
-        if not place.pNext:
+        if not address:
             return
-        place = at("ze_context_desc_t", place.pNext)
-        yield place
+        link = host().structure_at("link_t", address)
+        yield link.stype, address
+        address = link.pNext
     raise errors.invalid_argument(f"pNext: more than {LONGEST_CHAIN} structures, or a circle")
 
 
@@ -160,12 +141,20 @@ def write(name: str, address: int, value: Any) -> None:
     chain is written, too.
     """
     struct = description().structs[name]
-    place = at(name, address)
+    place = host().structure_at(name, address)
     _write_fields(struct, place, value)
+    host().write(address, ffi.buffer(place))
     answer = getattr(value, "pNext", None) if struct.successors else None
-    after = None if answer is None else _next_known(struct, place)
+    after = None if answer is None else _next_known(struct, place.pNext)
     if after is not None and after[0] == type(answer).__name__:
         write(*after, answer)
+
+
+def structure_bytes(name: str, value: Any) -> bytes:
+    """Return a dataclass as the bytes of its structure."""
+    place = ffi.new(f"{name} *")
+    _write_fields(description().structs[name], place, value)
+    return bytes(ffi.buffer(place))
 
 
 def _write_fields(struct: Struct, place: Any, value: Any) -> None:

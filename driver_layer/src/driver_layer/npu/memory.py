@@ -2,7 +2,7 @@
 
 Each Level Zero context has its own address space, as it has its own page tables on the device.
 The address space does not contain CMX, which belongs to the tiles (``npu.cmx``). Memory of callers
-lies either in the device's own range, or at the address of its bytes in the host's process.
+lies either in the device's own range, or at addresses that the caller's process has chosen.
 
 Source: linux drivers/accel/ivpu, whose ranges of 37XX serve all platforms here;
 docs/reference/npu.md#address-ranges, docs/reference/elf.md#memory-kinds.
@@ -10,7 +10,6 @@ docs/reference/npu.md#address-ranges, docs/reference/elf.md#memory-kinds.
 
 from __future__ import annotations
 
-import mmap
 import threading
 from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
@@ -104,22 +103,6 @@ def zeroed(size: int) -> Bytes:
     return raw[begin : begin + size]
 
 
-def zeroed_pages(size: int) -> Bytes:
-    """Allocate zeroed pages of the host, apart from its heap, for ``AddressSpace.map_at_host``.
-
-    Raises:
-        OutOfMemory: the host has no such memory, or the device cannot address as much.
-    """
-    span = MemoryKind.DMA.value
-    if size > span.end - span.begin:
-        raise OutOfMemory(f"{size} bytes are more than the device can address")
-    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # else a forked process would share the pages
-    try:
-        return np.frombuffer(mmap.mmap(-1, size, private), np.uint8)
-    except (OSError, ValueError, OverflowError):
-        raise OutOfMemory(f"the host has no {size} bytes left") from None
-
-
 _ADDRESS = attrgetter("address")
 
 
@@ -157,14 +140,13 @@ class AddressSpace:
         """Map host memory into the address space, without a copy."""
         return self._insert(data, kind, writable)
 
-    def map_at_host(self, data: Bytes, writable: bool = True) -> Allocation:
-        """Map host memory at its own address, without a copy, as a device with an MMU can.
+    def map_at(self, begin: int, data: Bytes, writable: bool = True) -> Allocation:
+        """Map host memory at an address that the host has chosen, as a device with an MMU can.
 
         Raises:
-            DriverUsageError: some of the memory is mapped already, or lies in the ranges of the
+            DriverUsageError: some of the addresses are mapped already, or lie in the ranges of the
                 device's own addresses.
         """
-        begin = data.ctypes.data
         with self._lock:
             index = bisect_left(self._allocations, begin + data.size, key=_ADDRESS)
             before = self._allocations[index - 1].end if index else 0

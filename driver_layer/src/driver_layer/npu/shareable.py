@@ -10,6 +10,7 @@ import contextlib
 import errno
 import mmap
 import os
+import stat
 import sys
 
 import numpy as np
@@ -67,31 +68,34 @@ class Shareable:
         return Shareable(descriptor, size)
 
     @staticmethod
-    def import_fd(descriptor: int, size: int, writable: bool = True) -> Shareable:
-        """Map memory that another process has allocated; the caller keeps its descriptor.
+    def open(path: str, size: int, writable: bool = True) -> Shareable:
+        """Map memory that a process has allocated, by the path of its descriptor.
 
         Raises:
             DriverInputError: as for the class.
             NoDescriptor: this process has no descriptor left.
         """
-        _check(descriptor, size)
         mode = os.O_RDWR if writable else os.O_RDONLY
         try:
+            if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or a device is not even opened
+                raise DriverInputError(f"{path} is not shareable memory")
             # Opened again: memory that is sealed against writing needs a read-only descriptor.
-            own = os.open(f"/proc/self/fd/{descriptor}", mode | os.O_CLOEXEC)
+            own = os.open(path, mode | os.O_CLOEXEC)
         except OSError as error:
             check_descriptors_left(error)
-            raise DriverInputError(f"descriptor {descriptor}: {error.strerror}") from None
+            raise DriverInputError(f"{path}: {error.strerror}") from None
+        try:
+            _check(own, size)
+        except DriverInputError:
+            os.close(own)
+            raise
         return Shareable(own, size, writable)
 
-    def export_fd(self) -> int:
-        """Return a new descriptor, which the caller must close.
-
-        Raises:
-            NoDescriptor: this process has no descriptor left.
-        """
+    @property
+    def descriptor(self) -> int:
+        """The descriptor, which stays this object's."""
         assert self._descriptor is not None, "used after close()"
-        return duplicate(self._descriptor)
+        return self._descriptor
 
     def close(self) -> None:
         """Close the descriptor; the bytes stay mapped as long as ``data`` is referenced."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_DONTNEED, _POPULATE_READ, _POPULATE_WRITE = 4, 22, 23
+_DONTNEED, _POPULATE_READ = 4, 22
 
 
 def _system_call() -> Any:
@@ -25,8 +25,8 @@ def _system_call() -> Any:
 
 
 _madvise = _system_call()
-_CAN_POPULATE = _madvise is not None and _madvise(None, 0, _POPULATE_READ) == 0
-"""True from linux 5.14 on; on an older system callers are believed."""
+CAN_POPULATE = _madvise is not None and _madvise(None, 0, _POPULATE_READ) == 0
+"""True from Linux 5.14 on: the system can load pages, and refuses those that are not there."""
 
 
 def discard_pages(data: npt.NDArray[np.uint8]) -> bool:
@@ -40,14 +40,3 @@ def discard_pages(data: npt.NDArray[np.uint8]) -> bool:
     """
     size = data.size // mmap.PAGESIZE * mmap.PAGESIZE
     return _madvise is not None and _madvise(data.ctypes.data, size, _DONTNEED) == 0
-
-
-def populate_pages(address: int, size: int, write: bool) -> bool:
-    """Have the system load pages, as a driver does to pin them.
-
-    Returns:
-        False if some of the pages are not mapped, or may not be written.
-    """
-    begin = address // mmap.PAGESIZE * mmap.PAGESIZE
-    advice = _POPULATE_WRITE if write else _POPULATE_READ
-    return not _CAN_POPULATE or _madvise(begin, address + size - begin, advice) == 0

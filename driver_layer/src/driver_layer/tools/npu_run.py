@@ -21,7 +21,7 @@ import click
 
 from driver_layer import ze
 from driver_layer.c_abi import CALLS_VARIABLE
-from driver_layer.c_abi.build import compiler, libpython, library
+from driver_layer.c_abi.build import compiler, library
 from driver_layer.errors import BuildError, ZeError
 from driver_layer.support.command import Command, complain, run
 from driver_layer.ze.graph_compiler import GROUP
@@ -92,9 +92,6 @@ def _findings() -> Iterator[tuple[str, bool, str]]:
         yield "library", True, str(library())
     except BuildError as error:
         yield "library", False, str(error)
-    shared = libpython()
-    remedy = "programs without Python in them need a Python with a shared library"
-    yield "Python's library", bool(shared), shared or remedy
     names = sorted(entry.name for entry in entry_points(group=GROUP))
     remedy = "models are refused, blobs run: pip install ./compiler_layer"
     yield "graph compiler", bool(names), ", ".join(names) or remedy

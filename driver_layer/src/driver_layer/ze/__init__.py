@@ -5,7 +5,7 @@ pointers, and raise ``ZeError`` with any result code other than ZE_RESULT_SUCCES
 
 The interface has all names of the specification and of the NPU's extensions that its modules
 define, which begin with ``ze`` or ``ZE``; and beside them ``ZeError``,
-``GraphCreationError``, ``Memory``, ``UINT64_MAX``, ``simulated_driver``, ``use_host_addresses`` and
+``GraphCreationError``, ``Memory``, ``UINT64_MAX``, ``simulated_driver``, ``serve_host`` and
 the names of the extensions, such as ``GRAPH_EXTENSION``.
 """
 

@@ -10,7 +10,6 @@ docs/reference/level_zero.md#memory.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -23,7 +22,6 @@ from driver_layer.npu.memory import (
     Allocation,
     Bytes,
     MemoryKind,
-    zeroed_pages,
 )
 from driver_layer.npu.shareable import Shareable
 from driver_layer.ze import errors
@@ -31,6 +29,7 @@ from driver_layer.ze import types as t
 from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
+from driver_layer.ze.host_process import HostProcess, Mirror
 from driver_layer.ze.idle_timer import scratch_timer
 from driver_layer.ze.result import ze_result_t
 
@@ -59,12 +58,15 @@ class Memory(Handle):
         """The IPC handle and its descriptor, until the handle is put back."""
         self.opened = False
         """True if the memory was opened by an IPC handle, and must be closed, not freed."""
+        self.mirror: Mirror | None = None
+        """Copies between the bytes and those of the host that they stand for; None if they are the
+        same bytes."""
 
-    def put_back(self) -> None:
+    def put_back(self, host: HostProcess) -> None:
         """Invalidate the memory's IPC handle."""
         given, self.given_out = self.given_out, None
         if given is not None:
-            os.close(given[1])
+            host.close_descriptor(given[1])
 
     @property
     def address(self) -> int:
@@ -99,6 +101,7 @@ class ze_context_handle_t(Handle):
     def __init__(self, device: ze_device_handle_t) -> None:
         super().__init__()
         self.device = device
+        self.host = device.host
         self.space = AddressSpace()
         device.spaces.add(self.space)
         self.memory: dict[Allocation, Memory] = {}
@@ -110,9 +113,7 @@ class ze_context_handle_t(Handle):
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:
         """Allocate zeroed memory; see zeMemAllocHost."""
         _check_size(size, alignment)
-        if not self.device.host_addresses:
-            return self._keep(lambda: self.space.allocate(size, MemoryKind.DMA), kind)
-        return self._keep(lambda: self.space.map_at_host(zeroed_pages(size)), kind)
+        return self._keep(lambda: self.host.allocate(self.space, size), kind)
 
     def allocate_external(
         self,
@@ -124,7 +125,7 @@ class ze_context_handle_t(Handle):
     ) -> Memory:
         """Allocate exportable memory, or map exported memory; see ``make_shareable``."""
         _check_size(size, alignment)
-        shareable = make_shareable(desc, size, writable=not read_only)
+        shareable = make_shareable(desc, size, not read_only, self.host)
         memory = self.map_shareable(shareable, kind)
         if isinstance(desc, t.ze_external_memory_export_desc_t):
             memory.exportable = desc.flags
@@ -132,8 +133,8 @@ class ze_context_handle_t(Handle):
 
     def map_shareable(self, shareable: Shareable, kind: t.ze_memory_type_t) -> Memory:
         """Map memory that is shared with other processes into the device's address space."""
-        data = shareable.data
-        memory = self._keep(lambda: self._map(data, data.flags.writeable), kind)
+        writable = shareable.data.flags.writeable
+        memory = self._keep(lambda: self.host.map(self.space, shareable, writable), kind)
         memory.shareable = shareable
         return memory
 
@@ -153,12 +154,34 @@ class ze_context_handle_t(Handle):
             )
             raise errors.invalid_argument(message)
         host = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
-        return self._keep(lambda: self._map(data, not read_only), host)
+        return self._keep(lambda: self.space.map(data, MemoryKind.DMA, not read_only), host)
 
-    def _map(self, data: Bytes, writable: bool) -> Allocation:
-        if self.device.host_addresses:
-            return self.space.map_at_host(data, writable)
-        return self.space.map(data, MemoryKind.DMA, writable)
+    def map_mirror(self, address: int, data: Bytes, writable: bool, mirror: Mirror) -> Memory:
+        """Map a copy of host memory into the device's address space, at the host's address."""
+        host = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
+        memory = self._keep(lambda: self.space.map_at(address, data, writable), host)
+        memory.mirror = mirror
+        return memory
+
+    def mirrored(self, run: Callable[[], object], *pointers: Pointer) -> Callable[[], object]:
+        """Return a command that also copies memory that has mirrors, to the device and back.
+
+        Args:
+            run: the command.
+            pointers: the memory that it reads or writes.
+        """
+        found = [memory.mirror for memory in map(self.find, pointers) if memory is not None]
+        mirrors = [mirror for mirror in dict.fromkeys(found) if mirror is not None]
+        if not mirrors:
+            return run
+
+        def between_copies() -> None:
+            stores = [mirror.load() for mirror in mirrors]
+            run()
+            for store in stores:
+                store()
+
+        return between_copies
 
     def _keep(self, make: Callable[[], Allocation], kind: t.ze_memory_type_t) -> Memory:
         with errors.failing_as(_MAPPING_CODES):
@@ -171,7 +194,9 @@ class ze_context_handle_t(Handle):
         """Remove memory from the context; an interrupted call may be repeated."""
         with suppress(DriverUsageError):
             self.space.free(memory.allocation)
-        memory.put_back()
+            if memory.mirror is None:
+                self.host.release(memory.allocation)
+        memory.put_back(self.host)
         if memory.shareable is not None:
             memory.shareable.close()
         self.memory.pop(memory.allocation, None)

@@ -19,6 +19,7 @@ from driver_layer.npu.memory import AddressSpace
 from driver_layer.ze import device_types as t
 from driver_layer.ze import errors
 from driver_layer.ze.calls import Handle, checked
+from driver_layer.ze.host_process import OWN_PROCESS, HostProcess
 from driver_layer.ze.result import ze_result_t
 from driver_layer.ze.types import ZE_MAKE_VERSION
 
@@ -62,51 +63,48 @@ _OTHER_EXTENSIONS = {
 class ze_driver_handle_t(Handle):
     """A driver with one device."""
 
-    def __init__(self, platform: Platform, host_addresses: bool) -> None:
+    def __init__(self, platform: Platform, host: HostProcess) -> None:
         super().__init__()
-        self.device = ze_device_handle_t(self, platform, host_addresses)
+        self.device = ze_device_handle_t(self, platform, host)
 
 
 class ze_device_handle_t(Handle):
     """A simulated device; ``npu`` executes, ``platform`` describes it."""
 
-    def __init__(
-        self, driver: ze_driver_handle_t, platform: Platform, host_addresses: bool
-    ) -> None:
+    def __init__(self, driver: ze_driver_handle_t, platform: Platform, host: HostProcess) -> None:
         super().__init__()
         self.driver = driver
         self.platform = platform
-        self.host_addresses = host_addresses
-        """True if callers' memory has the same address on device and host."""
+        self.host = host
+        """The process that calls."""
         self.npu = Device(platform)
         self.spaces: weakref.WeakSet[AddressSpace] = weakref.WeakSet()
         """Address spaces of the contexts in use."""
 
 
 _lock = threading.Lock()
-_drivers: dict[tuple[Platform, bool], ze_driver_handle_t] = {}
+_drivers: dict[tuple[Platform, HostProcess], ze_driver_handle_t] = {}
 _initialized = False
-_host_addresses = False
+_host: HostProcess = OWN_PROCESS
 
 
-def use_host_addresses() -> None:
-    """Make the drivers that zeInit chooses allocate callers' memory at host addresses.
+def serve_host(host: HostProcess) -> None:
+    """Make the drivers that zeInit chooses those of another process, which calls in C.
 
-    Callers in C hold pointers of the host. A driver that was returned before is unchanged.
+    A driver that was returned before is unchanged.
     """
-    global _host_addresses
-    _host_addresses = True
+    global _host
+    _host = host
 
 
-def simulated_driver(platform: str, host_addresses: bool = False) -> ze_driver_handle_t:
+def simulated_driver(platform: str, host: HostProcess = OWN_PROCESS) -> ze_driver_handle_t:
     """Return the driver of a simulated platform, chosen by the caller, not by the environment.
 
     The specification has no such function: a real machine has one NPU, a simulator has all.
 
     Args:
         platform: name of a platform or product, or the path of a .toml file.
-        host_addresses: True allocates callers' memory at the addresses of its bytes in the host's
-            process; False in the device's own range of addresses.
+        host: the process that calls.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the platform is unknown, or the engine that the environment
@@ -119,7 +117,7 @@ def simulated_driver(platform: str, host_addresses: bool = False) -> ze_driver_h
         message = f"{error}; product names: {', '.join(PLATFORM_NAMES)}"
         raise errors.invalid_argument(message) from error
     with _lock:
-        key = found, host_addresses
+        key = found, host
         if key not in _drivers:
             with errors.failing_as({EngineError: ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT}):
                 _drivers[key] = ze_driver_handle_t(*key)
@@ -140,7 +138,7 @@ def zeInit(flags: int = 0) -> None:
     level = os.environ.get("ZE_INTEL_NPU_LOGLEVEL", "")
     if level.upper() in logging.getLevelNamesMapping():
         logging.getLogger("driver_layer").setLevel(level.upper())
-    simulated_driver(_chosen_platform(), _host_addresses)
+    simulated_driver(_chosen_platform(), _host)
     _initialized = True
 
 
@@ -163,7 +161,7 @@ def zeDriverGet() -> list[ze_driver_handle_t]:
     """
     if not _initialized:
         raise errors.uninitialized("the library is not initialised; call zeInit first")
-    return [simulated_driver(_chosen_platform(), _host_addresses)]
+    return [simulated_driver(_chosen_platform(), _host)]
 
 
 @checked

@@ -15,6 +15,7 @@ from driver_layer.ze import errors
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t
+from driver_layer.ze.host_process import HostProcess
 from driver_layer.ze.result import ze_result_t
 
 _Flags = t.ze_external_memory_type_flags_t
@@ -41,13 +42,16 @@ def zeDeviceGetExternalMemoryProperties(
     return t.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
 
 
-def make_shareable(desc: t.ze_external_desc_t, size: int, writable: bool) -> Shareable:
+def make_shareable(
+    desc: t.ze_external_desc_t, size: int, writable: bool, host: HostProcess
+) -> Shareable:
     """Allocate exportable memory, or map imported memory.
 
     Args:
         desc: a request for export or for import.
         size: size in bytes.
         writable: True maps imported memory writable.
+        host: the process whose descriptor imported memory has.
 
     Raises:
         ZeError: UNSUPPORTED_ENUMERATION: the flags are not supported; INVALID_ARGUMENT: the
@@ -57,7 +61,7 @@ def make_shareable(desc: t.ze_external_desc_t, size: int, writable: bool) -> Sha
     check_flags(desc.flags)
     with errors.failing_as(SHARING_CODES):
         if isinstance(desc, t.ze_external_memory_import_fd_t):
-            return Shareable.import_fd(desc.fd, size, writable)
+            return Shareable.open(host.path_of(desc.fd), size, writable)
         return Shareable.allocate(size)
 
 

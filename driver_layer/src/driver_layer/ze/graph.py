@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from weakref import ref
 
 from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory, ZeError
@@ -223,8 +223,7 @@ class GraphExecution:
 
     def run(self) -> None:
         """Execute the inference on the calling thread."""
-        context = self._graph.context
-        context.device.npu.run_inference(context.space, self._inference.address)
+        self._run()
 
     def release(self) -> None:
         """Return the inference to the graph."""
@@ -269,4 +268,7 @@ class GraphExecution:
     def _prepare(self) -> None:
         context = self._graph.context
         inference = self._inference
-        context.device.npu.prepare(context.space, inference.address, inference.footprint())
+        npu = context.device.npu
+        npu.prepare(context.space, inference.address, inference.footprint())
+        infer = partial(npu.run_inference, context.space, inference.address)
+        self._run = context.mirrored(infer, *self._pointers)

@@ -16,13 +16,14 @@ import os
 import struct
 from dataclasses import dataclass
 
-from driver_layer.npu.shareable import Shareable, check_descriptors_left, duplicate
+from driver_layer.npu.shareable import Shareable
 from driver_layer.ze import errors
 from driver_layer.ze import types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import Memory, check_device, own_memory, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import SHARING_CODES
+from driver_layer.ze.host_process import HostProcess
 
 _LAYOUT = struct.Struct("<i4siIQQQ")
 _MARK = b"NPU1"
@@ -62,7 +63,7 @@ class _Named:
         return _Named(descriptor, process, t.ze_memory_type_t(kind), size, device, inode)
 
     def is_of(self, descriptor: int | str) -> bool:
-        """Return whether a descriptor of this process, or a path, refers to the memory."""
+        """Return whether a descriptor of this process, or a path, leads to the memory."""
         try:
             status = os.stat(descriptor)
         except (OSError, OverflowError):
@@ -92,10 +93,10 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> t.ze_ipc_me
         raise errors.unsupported_feature(message)
     if memory.given_out is None:
         with errors.failing_as(SHARING_CODES):
-            descriptor = memory.shareable.export_fd()
-        status = os.fstat(descriptor)
+            descriptor = hContext.host.give_descriptor(memory.shareable.descriptor)
+        status = os.fstat(memory.shareable.descriptor)
         place = (status.st_dev, status.st_ino)
-        named = _Named(descriptor, os.getpid(), memory.kind, memory.size, *place)
+        named = _Named(descriptor, hContext.host.number, memory.kind, memory.size, *place)
         memory.given_out = named.pack(), descriptor
     return memory.given_out[0]
 
@@ -110,7 +111,7 @@ def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: t.ze_ipc_mem_handle
     """
     for memory in list(hContext.memory.values()):
         if memory.given_out is not None and memory.given_out[0].data == bytes(handle.data):
-            memory.put_back()
+            memory.put_back(hContext.host)
             return
     raise errors.invalid_argument("the handle is not one that this context has exported")
 
@@ -144,11 +145,7 @@ def zeMemOpenIpcHandle(
     errors.check_known(flags, t.ze_ipc_memory_flags_t)
     named = _Named.unpack(handle)
     with errors.failing_as(SHARING_CODES):
-        descriptor = _descriptor(named)
-        try:
-            shareable = Shareable.import_fd(descriptor, named.size)
-        finally:
-            os.close(descriptor)
+        shareable = _opened(named, hContext.host)
     memory = hContext.map_shareable(shareable, named.kind)
     memory.opened = True
     return memory
@@ -167,19 +164,13 @@ def zeMemCloseIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> None:
     hContext.release(memory)
 
 
-def _descriptor(named: _Named) -> int:
-    """Return a new descriptor of the memory: from the one that was sent, or from the exporter."""
-    if named.is_of(named.descriptor):
-        return duplicate(named.descriptor)
-    path = f"/proc/{named.process}/fd/{named.descriptor}"
-    try:
+def _opened(named: _Named, host: HostProcess) -> Shareable:
+    """Map the memory: by the descriptor that was sent to the host, or by the exporter's."""
+    exporters = f"/proc/{named.process}/fd/{named.descriptor}"
+    for path in (host.path_of(named.descriptor), exporters):
         if named.is_of(path):  # other files are not even opened
-            found = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            if named.is_of(found):
+            found = Shareable.open(path, named.size)
+            if named.is_of(found.descriptor):
                 return found
-            os.close(found)
-    except OSError as error:
-        check_descriptors_left(error)
-        message = f"process {named.process} does not export this memory: {error.strerror}"
-        raise errors.invalid_argument(message) from None
+            found.close()
     raise errors.invalid_argument(f"process {named.process} no longer exports this memory")

@@ -48,9 +48,9 @@ def zeCommandListAppendMemoryCopy(
             target is read-only; INVALID_SYNCHRONIZATION_OBJECT: an event belongs to another
             context.
     """
-    target = hCommandList.context.bytes_at(dstptr, size, write=True)
-    source = hCommandList.context.bytes_at(srcptr, size)
-    hCommandList.append(partial(np.copyto, target, source), hSignalEvent, phWaitEvents)
+    zeCommandListAppendMemoryCopyFromContext(
+        hCommandList, dstptr, hCommandList.context, srcptr, size, hSignalEvent, phWaitEvents
+    )
 
 
 @checked
@@ -66,7 +66,8 @@ def zeCommandListAppendMemoryCopyFromContext(
     """Record a copy from memory of another context; raises as zeCommandListAppendMemoryCopy."""
     target = hCommandList.context.bytes_at(dstptr, size, write=True)
     source = hContextSrc.bytes_at(srcptr, size)
-    hCommandList.append(partial(np.copyto, target, source), hSignalEvent, phWaitEvents)
+    copy = hContextSrc.mirrored(partial(np.copyto, target, source), srcptr)
+    hCommandList.append(hCommandList.context.mirrored(copy, dstptr), hSignalEvent, phWaitEvents)
 
 
 @checked
@@ -98,7 +99,8 @@ def zeCommandListAppendMemoryCopyRegion(
     context = hCommandList.context
     target = _rows(context, dstptr, dstRegion, dstPitch, write=True)
     source = _rows(context, srcptr, srcRegion, srcPitch)
-    hCommandList.append(partial(np.copyto, target, source), hSignalEvent, phWaitEvents)
+    copy = context.mirrored(partial(np.copyto, target, source), dstptr, srcptr)
+    hCommandList.append(copy, hSignalEvent, phWaitEvents)
 
 
 def _check_regions(
@@ -153,7 +155,8 @@ def zeCommandListAppendMemoryFill(
         raise errors.invalid_size(f"{size} bytes cannot be filled with a pattern of {length}")
     target = hCommandList.context.bytes_at(ptr, size, write=True)
     repeated = np.resize(np.frombuffer(bytes(pattern), np.uint8), size)
-    hCommandList.append(partial(np.copyto, target, repeated), hSignalEvent, phWaitEvents)
+    fill = hCommandList.context.mirrored(partial(np.copyto, target, repeated), ptr)
+    hCommandList.append(fill, hSignalEvent, phWaitEvents)
 
 
 @checked
@@ -237,4 +240,4 @@ def zeCommandListAppendWriteGlobalTimestamp(
     def write() -> None:
         target[:] = np.array([npu.timestamp()], "<u8").view(np.uint8)
 
-    hCommandList.append(write, hSignalEvent, phWaitEvents)
+    hCommandList.append(hCommandList.context.mirrored(write, dstptr), hSignalEvent, phWaitEvents)

@@ -19,6 +19,7 @@ from driver_layer.ze.context import (
 )
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import SHARING_CODES, check_flags
+from driver_layer.ze.host_process import HostProcess
 
 _READ_ONLY = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
 _WRITE_COMBINED = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED
@@ -33,8 +34,8 @@ def zeMemAllocHost(
 ) -> Memory:
     """Allocate zeroed host memory that the device can access, or map existing memory.
 
-    Unlike in the specification, mapped memory has different addresses on device and host if the
-    driver uses the device's own addresses (see ``simulated_driver``).
+    Unlike in the specification, mapped memory has different addresses on device and host for
+    callers in Python.
 
     Args:
         hContext: the context.
@@ -45,8 +46,7 @@ def zeMemAllocHost(
 
     Raises:
         ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY; INVALID_ARGUMENT:
-            read-only memory is to be mapped writable, the imported memory was not exported, or
-            memory to map at its own address overlaps memory of the context;
+            read-only memory is to be mapped writable, or the imported memory was not exported;
             INVALID_ENUMERATION: unknown flags; UNSUPPORTED_ENUMERATION: this form of export is not
             supported.
     """
@@ -131,18 +131,19 @@ def zeMemGetAllocProperties(
     if memory is None:
         unknown = t.ze_memory_type_t.ZE_MEMORY_TYPE_UNKNOWN
         return t.ze_memory_allocation_properties_t(unknown, 0, 0)
-    exported = None if pNext is None else _export(memory, pNext.flags)
+    exported = None if pNext is None else _export(hContext.host, memory, pNext.flags)
     return t.ze_memory_allocation_properties_t(memory.kind, memory.number, PAGE_BYTES, exported)
 
 
 def _export(
-    memory: Memory, flags: t.ze_external_memory_type_flags_t
+    host: HostProcess, memory: Memory, flags: t.ze_external_memory_type_flags_t
 ) -> t.ze_external_memory_export_fd_t:
     check_flags(flags)
     if memory.shareable is None or int(flags) & ~int(memory.exportable):
         raise errors.invalid_argument(f"the memory was not allocated for export as {flags!r}")
     with errors.failing_as(SHARING_CODES):
-        return t.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
+        descriptor = host.give_descriptor(memory.shareable.descriptor)
+    return t.ze_external_memory_export_fd_t(flags, descriptor)
 
 
 @checked

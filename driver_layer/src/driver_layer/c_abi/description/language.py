@@ -24,6 +24,7 @@ The number before a function is the version of the interface that added it. Form
 ``in T x[n]``                ``n`` of them, where ``n`` is another parameter
 ``in text x``                a string that ends with NUL
 ``in bytes x[n]``            ``n`` bytes
+``in pages x[n]``            ``n`` bytes that stay where they are
 ``out T x``, ``out? T x``    a result
 ``count u32 n``              length of the results ``out T x[n]``, ``out text x[n]`` or ``out bytes
                              x[n]``: capacity on entry, number on return
@@ -32,7 +33,8 @@ The number before a function is the version of the interface that added it. Form
 ``out table x``              address of an extension's function table
 ============================ =======================================================================
 
-Fields have the forms ``u32 x``, ``char x[256]``, ``pointer x``, ``in text x``, ``in bytes x[n]``.
+Fields have the forms ``u32 x``, ``char x[256]``, ``pointer x``, ``in text x``, ``in bytes x[n]``,
+``in pages x[n]``.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ INTEGERS = {
 }
 """Numbers of the language, and their types in C; enumerations and flags are ``uint32_t``."""
 
-POINTERS = ("pointer", "text", "bytes", "view", "string", "table")
+POINTERS = ("pointer", "text", "bytes", "pages", "view", "string", "table")
 
 
 @dataclass(frozen=True, slots=True)
