@@ -21,6 +21,7 @@ from genai_layer.sampling.candidates import (
 from genai_layer.sampling.processors import (
     TokenHistory,
     frequency_penalty,
+    logit_bias,
     min_new_tokens,
     presence_penalty,
     repetition_penalty,
@@ -159,6 +160,17 @@ def test_frequency_scales_with_the_count() -> None:
     assert processed.tolist() == [1, 1.5, 2]
 
 
+def test_a_bias_is_added_before_penalties() -> None:
+    assert logit_bias({1: 2.5, 9: 1.0})(f32(1, -1, 3), NOTHING).tolist() == [1, 1.5, 3]
+    assert choose(f32(4, 1), logit_bias={1: 4}) == 1
+    said = TokenHistory([], [1])
+    assert choose(f32(4, 1), said, logit_bias={1: 4}, repetition_penalty=2.0) == 0  # 5 / 2
+
+
+def test_a_bias_leaves_impossible_tokens_impossible() -> None:
+    assert possible(logit_bias({0: 100.0})(f32(-np.inf, 1), NOTHING)) == {1}
+
+
 def test_min_new_tokens_forbids_every_stop_token_and_then_releases_it() -> None:
     process = min_new_tokens(2, {0, 2, 99})
     assert possible(process(f32(1, 2, 3), TokenHistory([], [1]))) == {1}
@@ -212,6 +224,7 @@ def test_processors_do_not_change_their_argument(logits) -> None:
         repetition_penalty(1.5),
         presence_penalty(1.0),
         frequency_penalty(1.0),
+        logit_bias({0: 1.0}),
     ):
         step(logits, history)
         assert np.array_equal(logits, before)
@@ -222,6 +235,7 @@ EXTREMES = {
     "repetition_penalty": (1e-45, 1e-38, 3e-38, 1e30, LARGEST),
     "presence_penalty": (-2.0, 2.0),
     "frequency_penalty": (-2.0, 2.0),
+    "logit_bias": ({0: -100.0, 4: 100.0}, {5: 1e-46}),
     "temperature": (1e-45, 1e-38, LARGEST),
     "top_p": (1e-46, 1e-38, 1.0),
     "min_p": (0.0, 1e-46, 1 - 2**-24),

@@ -182,6 +182,28 @@ def test_handles_read_equal_outputs(pipes, values) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"max_new_tokens": 4},
+        {"max_new_tokens": 1, "logprobs": 1},
+        {"max_new_tokens": 5, "num_beams": 2, "num_return_sequences": 2},
+    ],
+    ids=str,
+)
+def test_echoed_prompts_have_equal_scores(pipes, genai_folder, values) -> None:
+    def outputs(package: Any, pipe: Any) -> list[Any]:
+        one = config(package, pipe, echo=True, **values)
+        handle = pipe.add_request(3, QUESTIONS[0], one)
+        while pipe.has_non_finished_requests():
+            pipe.step()
+        return read(package, handle.read_all())
+
+    found, expected = both(pipes, outputs)
+    assert found == expected
+    assert outputs(ours, make(ours, genai_folder, "NPU")) == expected
+
+
 @pytest.mark.parametrize("act", ["stop", "cancel"])
 @pytest.mark.parametrize("steps", [0, 2])
 def test_dropped_requests_leave_equally(pipes, act, steps) -> None:

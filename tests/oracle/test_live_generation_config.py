@@ -25,9 +25,9 @@ def members(thing: object) -> set[str]:
 
 
 def fields(config: Any) -> dict[str, Any]:
-    """Return the fields of a configuration of either package; enums as names."""
+    """Return the fields of a configuration that both packages have; enums as names."""
     names = getattr(type(config), "model_fields", None) or members(type(config))
-    values = {name: getattr(config, name) for name in names}
+    values = {name: getattr(config, name) for name in names if name != "logit_bias"}
     return {n: getattr(value, "name", value) for n, value in values.items() if not callable(value)}
 
 

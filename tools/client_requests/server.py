@@ -12,7 +12,7 @@ from typing import Any, Self
 from client_requests.replies import REPLIES, Reply
 
 HEADERS = ("accept", "content-type", "user-agent", "x-request-id", "openai-beta", "anthropic-")
-"""Begins of the names of headers that are noted: none is a secret, or tells of the machine."""
+"""Begins of the names of headers that are noted: none is a secret, or describes the machine."""
 
 
 class RecordingServer:

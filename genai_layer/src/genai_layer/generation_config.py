@@ -68,6 +68,7 @@ class GenerationConfig(GenerationFields):
             "adapters",
             "structured_output_config",
             "parsers",
+            "logit_bias",
         }
     )
     """Fields that a file does not set."""

@@ -62,6 +62,8 @@ class GenerationFields(Parameters):
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
+    logit_bias: dict[TokenId, float] = Field(default_factory=dict[int, float])
+    """Numbers to add to the logits of some ids before penalties. Ours."""
 
     do_sample: bool = False
     temperature: float = 1.0

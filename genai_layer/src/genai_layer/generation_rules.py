@@ -49,6 +49,12 @@ def unsupported(fields: GenerationFields) -> Iterator[Rule]:
         fields.structured_output_config is not None and fields.is_beam_search(),
         "structured_output_config: beam search ignores grammars; set num_beams to 1",
     )
+    beyond = [value for value in fields.logit_bias.values() if not -100 <= value <= 100]
+    yield bool(beyond), f"logit_bias = {beyond}: values must be from -100 to 100"
+    yield (
+        bool(fields.logit_bias) and fields.is_beam_search(),
+        "logit_bias: beam search has no bias; leave logit_bias out, or set num_beams to 1",
+    )
     yield (
         fields.return_omni_outputs,
         "return_omni_outputs = True is not supported; set it to False",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from genai_layer.decoding.generated_sequence import Limits
 from genai_layer.decoding.truncation import Truncation
-from genai_layer.errors import PromptError, PromptTooLong
+from genai_layer.errors import ConfigError, PromptError, PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.npu import OnFull, StaticLengths
 from genai_layer.prompt import Prompt
@@ -63,13 +63,18 @@ def limits_of(
 
     Raises:
         PromptError: the prompt is empty or too long, or has an unknown id.
-        ConfigError: max_length leaves no room for a token.
+        ConfigError: max_length leaves no room for a token, or logit_bias has an unknown id.
     """
     if not ids:
         raise PromptError("the prompt is empty")
     wrong = [token for token in ids if not 0 <= token < vocabulary]
     if wrong:
         raise PromptError(f"token id {wrong[0]}: the vocabulary has {vocabulary} tokens")
+    for token in config.logit_bias:
+        if not 0 <= token < vocabulary:
+            raise ConfigError(
+                f"logit_bias: id {token}: the vocabulary has {vocabulary} tokens; remove the id"
+            )
     capacity = UNSET
     if lengths is not None:
         lengths.check_prompt(len(ids))

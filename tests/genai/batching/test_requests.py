@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from tests.genai.batching.conftest import Pipes, greedy, run_steps
+from tests.genai.batching.conftest import TABLE, Pipes, greedy, run_steps
 
 from genai_layer import (
     ConfigError,
@@ -73,6 +73,33 @@ def test_log_probabilities_sum_up_to_the_score(pipes: Pipes) -> None:
     (output,) = handle.read_all()
     assert output.score < 0
     assert sum(output.generated_log_probs) == pytest.approx(output.score)
+
+
+@pytest.mark.parametrize("values", [{}, {"num_beams": 3, "num_return_sequences": 2}], ids=str)
+def test_an_echoed_prompt_has_the_log_probabilities_of_its_tokens(pipes: Pipes, values) -> None:
+    pipe, ids = pipes(), [7, 8, 9]
+    plain = pipe.add_request(0, ids, greedy(4, logprobs=3, **values))
+    handle = pipe.add_request(1, ids, greedy(4, logprobs=3, echo=True, **values))
+    run_steps(pipe)
+    for output, expected in zip(handle.read_all(), plain.read_all(), strict=True):
+        assert (output.echoed, output.generated_ids[:3]) == (3, ids)
+        assert output.generated_ids[3:] == expected.generated_ids
+        assert output.generated_log_probs[3:] == expected.generated_log_probs
+        assert (output.text, output.score) == (expected.text, expected.score)
+        assert output.generated_log_probs[0] == 1
+        for place, before in enumerate(ids[:2], 1):
+            exact = TABLE[before] - np.log(np.exp(TABLE[before], dtype=np.float64).sum())
+            assert output.generated_log_probs[place] == pytest.approx(exact[ids[place]])
+            best = np.argsort(-exact)[:3].tolist()
+            assert [token for token, _ in output.alternatives[place]] == best
+
+
+def test_a_prompt_alone_may_be_echoed(pipes: Pipes) -> None:
+    pipe = pipes()
+    handle = pipe.add_request(0, [7, 8, 9], greedy(0, echo=True))
+    run_steps(pipe)
+    (output,) = handle.read_all()
+    assert (output.echoed, output.generated_ids, output.text) == (3, [7, 8, 9], "")
 
 
 @pytest.mark.parametrize(
@@ -203,12 +230,13 @@ def test_a_request_without_a_handle_is_stopped(pipes: Pipes) -> None:
     [
         ("hello", {"max_length": 1, "ignore_eos": True}, ConfigError, "max_length = 1"),
         ("hello", {"max_new_tokens": 0}, ConfigError, "max_new_tokens = 0"),
-        ("hello", {"max_new_tokens": 1, "echo": True}, ConfigError, "echo"),
         ("", {"max_new_tokens": 1}, PromptError, "empty"),
         ([], {"max_new_tokens": 1}, PromptError, "empty"),
         ([[]], {"max_new_tokens": 1}, PromptError, "empty"),
         ([[1], [2]], {"max_new_tokens": 1}, PromptError, "2 rows"),
         ([[1 << 20]], {"max_new_tokens": 1}, PromptError, "token id"),
+        ([[1]], {"max_new_tokens": 1, "logit_bias": {1 << 20: 1}}, ConfigError, "id 1048576"),
+        ([[1]], {"max_new_tokens": 1, "logit_bias": {1: 101}}, ConfigError, "from -100 to 100"),
     ],
     ids=str,
 )

@@ -7,12 +7,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from genai_layer.abilities import Conversation
-from genai_layer.batching.outputs import GrowingText, complete_outputs
+from genai_layer.batching.outputs import GenerationOutput, GrowingText, complete_outputs
 from genai_layer.batching.places import Places, SlotRequest
 from genai_layer.batching.request import GenerationStatus, Request, status_of
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import start
 from genai_layer.decoding.reads import Read, Task, advance
+from genai_layer.decoding.scored_prompt import score_prompt
 from genai_layer.decoding.stopwatch import TokenTimes
 from genai_layer.errors import RuntimeFailure
 from genai_layer.generation_config import UNSET
@@ -55,6 +56,8 @@ class Generation:
             truncation=request.truncation,
         )
         self._decoding = start(self._task)
+        if request.scores is not None:
+            self._decoding = score_prompt(self._decoding, self._task, request.scores)
         self._read: Read | None = None
         self._submitted = False
         self._growing: GrowingText | None = None
@@ -109,14 +112,27 @@ class Generation:
             self._read = step
         else:
             self.request.texts = step
-        if self._growing is None and self.request.sequences == 1:
-            self._growing = GrowingText(texts[0], bool(self.request.config.stop_strings))
+        if texts and self._growing is None and self.request.sequences == 1:
+            hold = bool(self.request.config.stop_strings)
+            self._growing = GrowingText(texts[0], hold, self._prompt_output())
         growing, complete = self._growing, self.request.texts
-        outputs = complete_outputs(complete) if growing is None else growing.step()
+        if growing is None:
+            outputs = complete_outputs(complete, self._prompt_output()) if complete else {}
+        else:
+            outputs = growing.step()
         if outputs:
             stream.push(outputs)
         if complete:
             self._end(status_of(complete))
+
+    def _prompt_output(self) -> GenerationOutput:
+        """Return the output of the prompt's tokens; empty unless they are scored."""
+        scores, ids = self.request.scores, self.request.prompt
+        if scores is None:
+            return GenerationOutput()
+        return GenerationOutput(
+            ids, scores.log_probabilities, len(ids), alternatives=scores.alternatives
+        )
 
     @contextmanager
     def _ending_on_error(self) -> Generator[None]:

@@ -19,6 +19,7 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
 from genai_layer.decoding.reads import Sink
+from genai_layer.decoding.scored_prompt import PromptScores
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
@@ -158,15 +159,13 @@ class NewRequests:
         """
         began = Stopwatch()
         config = self._checked(config)
-        if config.echo:
-            raise ConfigError(
-                "echo: outputs have log-probabilities, which are not computed for the prompt; "
-                "set echo to False, and prepend the prompt"
-            )
         given = prompt if isinstance(prompt, str | Prompt) else Prompt(ids_of(prompt))
         template = self._prompts.wraps_added and config.apply_chat_template
         prepared = self._prompts.prepare(given, media, template, self._load_time, began)
-        return self._request(number, prepared, config, began, NoSink())
+        request = self._request(number, prepared, config, began, NoSink())
+        if config.echo:
+            request.scores = _new_scores(prepared)
+        return request
 
     def generated(
         self,
@@ -221,6 +220,19 @@ class NewRequests:
         if self._assistant is not None:
             request.drafter = partial(self._assistant.drafter, ids, config)
         return request
+
+
+def _new_scores(prompt: Prepared) -> PromptScores:
+    """Return scores of a prompt to fill.
+
+    Raises:
+        ConfigError: the model reads images, whose prompts it cannot read token by token.
+    """
+    if prompt.inputs is not token_inputs:
+        raise ConfigError(
+            "echo: a model of images computes no log-probabilities of prompts; set echo to False"
+        )
+    return PromptScores()
 
 
 def _check_chat(chat: ChatHistory, config: GenerationConfig) -> None:

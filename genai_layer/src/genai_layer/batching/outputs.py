@@ -21,7 +21,9 @@ class GenerationOutput:
 
     generated_ids: list[int] = field(default_factory=list[int])
     generated_log_probs: list[float] = field(default_factory=list[float])
-    """One log-probability for each id."""
+    """One log-probability for each id; 1 for the first of a prompt."""
+    echoed: int = 0
+    """Number of the first ids that are the prompt's. Ours."""
     score: float = 0.0
     """Score of the sequence so far."""
     finish_reason: GenerationFinishReason = GenerationFinishReason.NONE
@@ -33,6 +35,7 @@ class GenerationOutput:
 
     def extend(self, later: GenerationOutput) -> None:
         """Add the tokens of a later step."""
+        self.echoed += later.echoed
         self.generated_ids += later.generated_ids
         self.generated_log_probs += later.generated_log_probs
         self.alternatives += later.alternatives
@@ -60,13 +63,15 @@ class GrowingText:
         text: the text.
         hold: True to hold tokens back until their text certainly belongs to the result; tokens of
             an excluded stop string are then never passed on.
+        prompt: output of the prompt's tokens, which precede the first ones.
     """
 
-    def __init__(self, text: GeneratedSequence, hold: bool) -> None:
+    def __init__(self, text: GeneratedSequence, hold: bool, prompt: GenerationOutput) -> None:
         self._text = text
         self._hold = hold
+        self._prompt = prompt
         self._passed = 0
-        self._characters = 0
+        self._characters = text.echoed_characters
 
     def step(self) -> Outputs:
         """Return the output since the last step; empty if there is none."""
@@ -75,25 +80,27 @@ class GrowingText:
         if ready == self._passed and not text.ended:
             return {}
         begin, self._passed = self._passed, ready
-        output = _output(text, begin, ready)
-        output.text, self._characters = text.text[self._characters :], len(text.text)
-        return {0: output}
+        output = _output(text, begin, ready, self._characters)
+        self._prompt, prompt = GenerationOutput(), self._prompt
+        self._characters = len(text.text)
+        return joined([{0: prompt}, {0: output}])
 
 
-def complete_outputs(texts: list[GeneratedSequence]) -> Outputs:
-    """Return the outputs of complete texts."""
-    outputs: Outputs = {}
-    for number, text in enumerate(texts):
-        outputs[number] = _output(text, 0, text.certain)
-        outputs[number].text = text.text
-    return outputs
+def complete_outputs(texts: list[GeneratedSequence], prompt: GenerationOutput) -> Outputs:
+    """Return the outputs of complete texts; the output of the prompt's tokens begins each."""
+    whole = {
+        number: _output(text, 0, text.certain, text.echoed_characters)
+        for number, text in enumerate(texts)
+    }
+    return joined([dict.fromkeys(whole, prompt), whole])
 
 
-def _output(text: GeneratedSequence, begin: int, end: int) -> GenerationOutput:
+def _output(text: GeneratedSequence, begin: int, end: int, characters: int) -> GenerationOutput:
     return GenerationOutput(
         text.tokens[begin:end],
         text.log_probabilities[begin:end],
-        text.score,
-        text.finish_reason,
-        text.alternatives[begin:end],
+        score=text.score,
+        finish_reason=text.finish_reason,
+        alternatives=text.alternatives[begin:end],
+        text=text.text[characters:],
     )

@@ -19,6 +19,7 @@ from genai_layer.batching.outputs import GenerationOutput, Outputs, joined
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
 from genai_layer.decoding.reads import Drafter, Sink
+from genai_layer.decoding.scored_prompt import PromptScores
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.truncation import Truncation
 from genai_layer.errors import GenAIUsageError
@@ -251,6 +252,8 @@ class Request:
     warn: Callable[[], None] = lambda: None
     """Logs, when the prompt is about to be read, the messages that it leaves out."""
     """Rule for a full cache; None if the runtime's own applies."""
+    scores: PromptScores | None = None
+    """Scores of the prompt's tokens, which begin the outputs; None if they are not requested."""
     stream: Stream = field(default_factory=Stream)
     texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
     """Complete texts, highest score first."""

@@ -51,6 +51,8 @@ class GeneratedSequence:
         """Generated tokens, the stop token included."""
         self.echoed: list[int] = []
         """Tokens of the prompt that the result repeats."""
+        self.echoed_characters = 0
+        """Characters of their text, which begins the text."""
         self.text = ""
         self.score = 0.0
         self.log_probabilities: list[float] = []
@@ -76,6 +78,7 @@ class GeneratedSequence:
         self.echoed.append(token)
         text = self._detokenizer.add(token)
         self.text += text
+        self.echoed_characters = len(self.text)
         return text
 
     def add(self, token: int, score: float, alternatives: Alternatives = ()) -> str:

@@ -1,4 +1,4 @@
-"""Candidates of a draw: top-k, softmax, min-p and top-p; the draw; the likeliest tokens beside it.
+"""Candidates of a draw: top-k, softmax, min-p and top-p; the draw; the score that a model gives.
 
 A seeded draw goes through the candidates of top_k in the order in which the C++ standard library's
 heap holds them, so the heap is followed element by element.
@@ -181,11 +181,25 @@ Alternatives = tuple[tuple[int, float], ...]
 """Ids and their log-probabilities, the likeliest first."""
 
 
-def likeliest(logits: Logits, log_sum: float, count: int) -> Alternatives:
-    """Return the ``count`` likeliest tokens; of equal ones, the smaller id first.
+def scored(logits: Logits, token: int, count: int) -> tuple[float, Alternatives]:
+    """Return a token's log-probability, and the ``count`` likeliest tokens at its place.
 
     Args:
         logits: f32 [vocabulary], of the model, without penalties and temperature.
+        token: the token.
+        count: number of alternatives, or 0.
+    """
+    highest = float(logits.max())
+    log_sum = highest + float(np.log(np.exp(logits - highest, dtype=np.float64).sum()))
+    others = _likeliest(logits, log_sum, count) if count else ()
+    return float(logits[token] - log_sum), others
+
+
+def _likeliest(logits: Logits, log_sum: float, count: int) -> Alternatives:
+    """Return the ``count`` likeliest tokens; of equal ones, the smaller id first.
+
+    Args:
+        logits: f32 [vocabulary].
         log_sum: logarithm of the sum of their powers.
         count: at least 1.
     """

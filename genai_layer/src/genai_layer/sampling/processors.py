@@ -1,11 +1,12 @@
-"""Logit processors: penalties, forbidden stop tokens, and the interface of a constraint.
+"""Logit processors: bias, penalties, forbidden stop tokens, and the interface of a constraint.
 
-Source: order and formulas of openvino_genai, docs/reference/genai.md#sampling.
+Source: order and formulas of openvino_genai, docs/reference/genai.md#sampling. The bias precedes
+penalties as in vLLM: docs/reference/openai.md#fields-of-vllm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
@@ -50,6 +51,20 @@ def min_new_tokens(count: int, stop_token_ids: AbstractSet[int]) -> Processor:
         masked = logits.copy()
         masked[stops[stops < len(logits)]] = -np.inf
         return masked
+
+    return process
+
+
+def logit_bias(bias: Mapping[int, float]) -> Processor:
+    """Add to the logits of some ids; an impossible token stays impossible."""
+    ids = np.array(list(bias), np.int64)
+    amounts = np.array(list(bias.values()), np.float32)
+
+    def process(logits: Logits, history: TokenHistory) -> Logits:
+        known = ids < len(logits)
+        biased = logits.copy()
+        biased[ids[known]] += amounts[known]
+        return biased
 
     return process
 

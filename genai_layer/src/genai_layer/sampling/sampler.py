@@ -1,7 +1,7 @@
 """The sampler of one request: the sampling steps in order.
 
-stop tokens forbidden → constraint → repetition → presence → frequency → greedy, or: top_k →
-temperature → min_p → top_p → draw.
+stop tokens forbidden → constraint → logit bias → repetition → presence → frequency → greedy, or:
+top_k → temperature → min_p → top_p → draw.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from genai_layer.sampling.candidates import (
     Alternatives,
     Candidates,
     Draw,
-    likeliest,
     min_p,
+    scored,
     softmax,
     top_k,
     top_p,
@@ -29,6 +29,7 @@ from genai_layer.sampling.processors import (
     Processor,
     TokenHistory,
     frequency_penalty,
+    logit_bias,
     min_new_tokens,
     presence_penalty,
     repetition_penalty,
@@ -53,10 +54,10 @@ class Sampler:
     def __init__(self, config: GenerationConfig, constraint: Constraint | None = None) -> None:
         self._stops = min_new_tokens(config.min_new_tokens, config.stop_token_ids)
         self._constraint = constraint
-        self._penalties = list(_penalties(config))
+        self._changes = _changes(config)
         self._choose = _multinomial(config) if config.do_sample else _greedy
         self._raw_scores = config.logprobs > 0
-        self._alternatives = config.logprobs if config.logprobs > 1 else 0
+        self._alternatives = alternatives_of(config)
         self.score = 0.0
         """Sum of the log-probabilities of the chosen tokens; see GenerationConfig.logprobs."""
         self.alternatives: Alternatives = ()
@@ -82,10 +83,7 @@ class Sampler:
         """
         token, log_probability = self._choose(self._processed(logits, history))
         if self._raw_scores:
-            log_sum = _log_sum_exp(logits)
-            log_probability = float(logits[token] - log_sum)
-            if self._alternatives:
-                self.alternatives = likeliest(logits, log_sum, self._alternatives)
+            log_probability, self.alternatives = scored(logits, token, self._alternatives)
         self.score += log_probability
         if self._constraint is not None:
             self._constraint.advance(token)
@@ -108,13 +106,20 @@ class Sampler:
         processed = self._stops(logits, history)
         if self._constraint is not None:
             processed = self._constraint.process(processed)
-        for penalise in self._penalties:
-            processed = penalise(processed, history)
+        for change in self._changes:
+            processed = change(processed, history)
         return processed
 
 
-def _penalties(config: GenerationConfig) -> list[Processor]:
+def alternatives_of(config: GenerationConfig) -> int:
+    """Return the number of alternatives at each place."""
+    return config.logprobs if config.logprobs > 1 else 0
+
+
+def _changes(config: GenerationConfig) -> list[Processor]:
+    """Return the bias and the penalties that parameters request."""
     steps = (
+        (bool(config.logit_bias), logit_bias(config.logit_bias)),
         (config.repetition_penalty != 1.0, repetition_penalty(config.repetition_penalty)),
         (config.presence_penalty != 0.0, presence_penalty(config.presence_penalty)),
         (config.frequency_penalty != 0.0, frequency_penalty(config.frequency_penalty)),
@@ -139,8 +144,3 @@ def _multinomial(config: GenerationConfig) -> Choose:
         return draw(candidates)
 
     return choose
-
-
-def _log_sum_exp(logits: Logits) -> float:
-    highest = float(logits.max())
-    return highest + float(np.log(np.exp(logits - highest, dtype=np.float64).sum()))
