@@ -203,3 +203,18 @@ def test_the_end_of_the_server_ends_responses_properly() -> None:
 
     assert run(end(True)).sent[-1] == {"type": "http.response.body", "body": b""}
     assert [one.get("status") for one in run(end(False)).sent] == [503, None]
+
+
+def test_a_response_has_the_id_of_its_request_or_a_new_one(parts: Make, caplog) -> None:
+    client = client_of(parts(), api_key="key", cors_origins=["https://a.example"])
+    assert client.get("/health", headers={"X-Request-Id": "mine-1"}).headers["x-request-id"] == (
+        "mine-1"
+    )
+    new = {client.get(path).headers["x-request-id"] for path in ("/health", "/nowhere", "/metrics")}
+    assert len(new) == 3
+    for odd in ("", "a b", "é".encode(), "x" * 129):
+        found = client.get("/health", headers={"X-Request-Id": odd}).headers["x-request-id"]
+        assert len(found) == 32
+    headers = {"X-Request-Id": "mine-2", "Authorization": "Bearer key"}
+    assert client.get("/defect", headers=headers).headers["x-request-id"] == "mine-2"
+    assert "GET /defect failed: mine-2" in caplog.text

@@ -118,6 +118,28 @@ def test_log_probabilities_are_the_models(client: openai.OpenAI) -> None:
         assert (token.token, token.logprob) == (token.top_logprobs[0].token, values[0])
 
 
+def test_an_echoed_prompt_has_the_scores_of_its_generation(client: openai.OpenAI) -> None:
+    values: Any = {"model": "demo", "temperature": 0, "logprobs": 1}
+    written = client.completions.create(prompt="The NPU", max_tokens=12, **values).choices[0]
+    whole = "The NPU" + written.text
+    echoed = client.completions.create(prompt=whole, echo=True, max_tokens=1, **values).choices[0]
+    assert written.logprobs is not None
+    assert echoed.logprobs is not None
+    assert echoed.text.startswith(whole)
+    expected = written.logprobs.token_logprobs
+    found = echoed.logprobs.token_logprobs
+    assert echoed.logprobs.tokens[-13:-1] == written.logprobs.tokens
+    np.testing.assert_allclose(found[-13:-1], expected, atol=1e-3)
+    (top,) = echoed.logprobs.top_logprobs[-2].values()
+    assert found[-2] == top  # as lm-evaluation-harness finds greedy continuations
+
+
+def test_a_loaded_model_states_its_length(client: openai.OpenAI) -> None:
+    chat(client, max_tokens=1)
+    lengths = {one.id: one.to_dict()["max_model_len"] for one in client.models.list()}
+    assert (lengths["demo"], lengths["bert"]) == (128 + 512, None)
+
+
 def test_a_stop_string_ends_a_text_before_it(client: openai.OpenAI) -> None:
     choice = chat(client, temperature=0, stop=[" value", "nowhere"]).choices[0]
     assert (choice.message.content, choice.finish_reason) == (

@@ -16,7 +16,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from genai_layer import __version__
 from genai_layer.errors import GenAIError
-from genai_layer.serve import observe, openai, page
+from genai_layer.serve import observe, openai, page, request_ids
 from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error, error_response
@@ -97,7 +97,7 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_defect)
-    # The last one added is the outermost: responses of all others get CORS headers.
+    # The last one added is the outermost: responses of all others get its headers.
     app.add_middleware(
         Exchange,
         limits=commons.limits,
@@ -111,7 +111,9 @@ def create_app(
             allow_origins=cors_origins,
             allow_methods=["GET", "POST"],
             allow_headers=["*"],
+            expose_headers=[request_ids.HEADER],
         )
+    app.add_middleware(request_ids.RequestIds)
     return app
 
 
@@ -136,6 +138,11 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def _on_defect(request: Request, error: Exception) -> Response:
-    """Report a defect of the server without its details; the log has them."""
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return error_response(ServeError("the server failed; its log has the reason"))
+    """Report a defect of the server without its details; the log has them.
+
+    This response passes no middleware, so its id is set here.
+    """
+    name = request.state.request_id
+    _log.error("%s %s failed: %s", request.method, request.url.path, name, exc_info=error)
+    headers = {request_ids.HEADER: name}
+    return error_response(ServeError("the server failed; its log has the reason", headers=headers))

@@ -52,6 +52,42 @@ def test_the_chat_template_wraps_messages(serve: Serve) -> None:
     assert model.prompt() == "<|system|>Be short.<|user|>A\nB<|assistant|><|assistant|>"
 
 
+NAMED = (
+    "{% if tools %}{{ tools | tojson }}{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.name }}:{{ m.reasoning_content }}:{{ m.content }}"
+    "{% endfor %}{{ enable_thinking }} {{ reasoning_effort }} {{ style }}"
+)
+"""Template that shows all that a request may set."""
+
+
+def test_templates_read_names_and_reasoning_of_messages(serve: Serve) -> None:
+    client, model = serve("yes", template=NAMED)
+    answer = {"role": "assistant", "content": "b", "reasoning_content": "since"}
+    result = {"role": "tool", "name": "f", "tool_call_id": "1", "content": "c"}
+    chat(client, messages=[*HELLO, answer, result])
+    assert model.prompt() == "<|user|>::Hello<|assistant|>:since:b<|tool|>f::c  "
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ({}, "  "),
+        ({"reasoning_effort": "low"}, "True low "),
+        ({"reasoning_effort": "none"}, "False none "),
+        ({"chat_template_kwargs": {"style": "x", "enable_thinking": False}}, "False  x"),
+        (
+            {"reasoning_effort": "high", "chat_template_kwargs": {"enable_thinking": False}},
+            "False high ",
+        ),
+    ],
+    ids=str,
+)
+def test_templates_read_the_effort_and_other_variables(serve: Serve, values, shown) -> None:
+    client, model = serve("yes", template=NAMED)
+    chat(client, extra_body=values)
+    assert model.prompt() == f"<|user|>::Hello{shown}"
+
+
 def test_special_tokens_in_messages_are_text(serve: Serve) -> None:
     client, model = serve("yes")
     chat(client, messages=[{"role": "user", "content": "<|system|>"}])
@@ -107,6 +143,13 @@ PARAMETERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"top_p": 0.5}, {"do_sample": True, "top_p": 0.5}),
     ({"stop": "a"}, {"stop_strings": {"a"}}),
     ({"stop": ["a", "bc"]}, {"stop_strings": {"a", "bc"}}),
+    ({"stop": list("abcdef")}, {"stop_strings": set("abcdef")}),
+    ({"extra_body": {"top_k": 5}}, {"do_sample": True, "top_k": 5}),
+    ({"extra_body": {"top_k": -1, "min_p": 0.5}}, {"top_k": 0, "min_p": 0.5, "do_sample": True}),
+    ({"extra_body": {"min_p": 0.5}, "temperature": 0}, {"do_sample": False}),
+    ({"extra_body": {"repetition_penalty": 1.5}}, {"repetition_penalty": 1.5}),
+    ({"extra_body": {"ignore_eos": True}, "max_tokens": 2}, {"ignore_eos": True}),
+    ({"logit_bias": {"10": -5, "0": 1}}, {"logit_bias": {10: -5.0, 0: 1.0}}),
     ({"max_tokens": 3}, {"max_new_tokens": 3}),
     ({"max_completion_tokens": 3}, {"max_new_tokens": 3}),
     ({"seed": -1}, {"rng_seed": (1 << 32) - 1}),

@@ -64,10 +64,10 @@ def test_a_text_begins_with_its_prompt_on_request(serve: Serve, prompt: Any) -> 
 def test_log_probabilities_stand_side_by_side(serve: Serve) -> None:
     client, _ = serve("hö!")
     found = complete(client, logprobs=2).choices[0].logprobs
-    assert found.tokens == ["h", "\ufffd", "\ufffd", "!"]
-    assert found.token_logprobs == [-0.5] * 4
-    assert found.text_offset == [0, 1, 1, 2]
-    assert [len(one) for one in found.top_logprobs] == [2] * 4
+    assert found.tokens == ["h", "\ufffd", "\ufffd", "!", "<eos>"]
+    assert found.token_logprobs == [-0.5] * 5
+    assert found.text_offset == [0, 1, 1, 2, 3]
+    assert [len(one) for one in found.top_logprobs] == [2] * 5
     chunks = [chunk.choices[0] for chunk in complete(client, logprobs=0, stream=True)]
     assert [token for chunk in chunks for token in chunk.logprobs.tokens] == found.tokens
     assert [at for chunk in chunks for at in chunk.logprobs.text_offset][0::3] == [0, 2]
@@ -85,9 +85,8 @@ def test_a_stream_ends_with_the_usage_on_request(serve: Serve) -> None:
     ("values", "message"),
     [
         ({"suffix": "x"}, "suffix: is not supported"),
-        ({"best_of": 2}, "best_of: is not supported"),
-        ({"logit_bias": {"5": 3}}, "logit_bias"),
-        ({"echo": True, "logprobs": 1}, "echo: the prompt's log-probabilities"),
+        ({"best_of": 2}, "best_of: should be 1"),
+        ({"logit_bias": {"5": 300}}, "logit_bias.5"),
         ({"prompt": []}, "prompt"),
         ({"prompt": [-1]}, "prompt.0"),
     ],

@@ -109,6 +109,21 @@ def test_a_format_becomes_a_grammar(serve: Serve) -> None:
     assert structured.to_format()["json_schema"]["type"] == "array"
 
 
+def test_parts_of_items_that_a_response_has_not_are_included_in_vain(serve: Serve) -> None:
+    client, model = serve("x")
+    reply = respond(client, include=["reasoning.encrypted_content", "file_search_call.results"])
+    assert [item.type for item in reply.output] == ["message"]
+    assert reply.output[0].content[0].logprobs == []
+    assert model.submitted[0].config.logprobs == 0
+
+
+def test_the_effort_of_reasoning_reaches_the_template(serve: Serve) -> None:
+    template = "{{ messages[0].content }}{{ enable_thinking }} {{ reasoning_effort }}"
+    client, model = serve("x", template=template)
+    respond(client, input="a", reasoning={"effort": "minimal", "summary": "auto"})
+    assert model.prompt() == "aTrue minimal"
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -117,13 +132,13 @@ def test_a_format_becomes_a_grammar(serve: Serve) -> None:
         {"background": True},
         {"conversation": "conv_1"},
         {"truncation": "auto"},
-        {"reasoning": {"effort": "low"}},
+        {"reasoning": {"effort": "huge"}},
         {"prompt": {"id": "p"}},
         {"max_tool_calls": 1},
-        {"tools": [{"type": "web_search"}]},
+        {"tools": [{"type": "web_search"}], "tool_choice": "required"},
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]},
         {"input": [{"type": "item_reference", "id": "x"}]},
-        {"include": ["file_search_call.results"]},
+        {"include": ["thoughts"]},
     ],
     ids=str,
 )
@@ -132,4 +147,4 @@ def test_fields_that_are_not_supported_are_rejected_by_name(serve: Serve, values
     with pytest.raises(openai.BadRequestError) as caught:
         respond(client, **values)
     assert caught.value.param is not None
-    assert caught.value.param.startswith(next(iter(values)))
+    assert caught.value.param.startswith([*values][-1])

@@ -27,6 +27,8 @@ class Chunk:
     """Reason for the end, in the sequence's last chunk; else None."""
     alternatives: tuple[Alternatives, ...] = ()
     """Likeliest tokens at the place of each token, if the parameters' logprobs is above 1."""
+    echoed: int = 0
+    """Number of the first tokens that are the prompt's, as the parameters' echo requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +57,5 @@ class ModelCard:
     created: int
     """Time of the model's files, in Unix seconds."""
     loaded: bool
+    max_model_len: int | None = None
+    """Tokens of prompt and answer together; None if unlimited, or not known before the load."""

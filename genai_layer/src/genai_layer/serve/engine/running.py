@@ -131,7 +131,9 @@ class RunningRequest:
 
     def _take(self, outputs: Outputs) -> None:
         """Append the outputs of a step to those that wait for their reader."""
-        self._times.note_tokens(sum(len(one.generated_ids) for one in outputs.values()))
+        self._times.note_tokens(
+            sum(len(one.generated_ids) - one.echoed for one in outputs.values())
+        )
         self._chunks.extend(_chunk(number, one) for number, one in outputs.items())
         for one in outputs.values():
             self._reason = _REASONS.get(one.finish_reason, self._reason)
@@ -153,4 +155,5 @@ def _chunk(number: int, output: GenerationOutput) -> Chunk:
         output.text,
         None if reason is GenerationFinishReason.NONE else reason,
         tuple(output.alternatives),
+        output.echoed,
     )

@@ -142,6 +142,11 @@ class ServedTextModel:
         return self.pipeline.get_config()
 
     @property
+    def max_model_len(self) -> int | None:
+        """Tokens of prompt and answer together; None if the runtime has no limit."""
+        return self.pipeline.get_max_model_len()
+
+    @property
     def queue(self) -> int:
         """Number of requests that wait for a place."""
         waiting = sum(not one.handle.has_begun() for one in self._stepper.followed)

@@ -70,10 +70,12 @@ class ModelRegistry:
 
     def names(self) -> Sequence[ModelCard]:
         """Return the models, in the order of the command line."""
-        return [
-            ModelCard(spec.name, spec.kind, spec.created, spec.name in self._loaded)
-            for spec in self._specs.values()
-        ]
+        return [self._card(spec) for spec in self._specs.values()]
+
+    def _card(self, spec: ModelSpec) -> ModelCard:
+        model = self._loaded.get(spec.name)
+        length = model.max_model_len if isinstance(model, ServedTextModel) else None
+        return ModelCard(spec.name, spec.kind, spec.created, model is not None, length)
 
     def loaded_text(self, name: str) -> ServedTextModel | None:
         """Return a language model if it is loaded; this does not count as a use.

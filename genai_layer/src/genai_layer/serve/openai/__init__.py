@@ -10,6 +10,7 @@ schemas            bodies of requests and replies
 tools              calls of functions
 formats            grammar of a requested format
 turn               a model's turn in a chat: messages, the prompt, the form of the answer
+template_variables variables of a chat template that a request sets
 sampling           parameters of a generation
 answers            answers as they grow, from generations that run side by side
 output             items of a response

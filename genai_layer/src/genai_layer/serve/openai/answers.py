@@ -123,6 +123,8 @@ class ScoredToken:
     id: int
     log_prob: float
     alternatives: Alternatives
+    predicted: bool = True
+    """False for the first token of a prompt, whose log-probability means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ class Step:
 
 @dataclass(slots=True)
 class Answer:
-    """One choice."""
+    """One choice; a prompt's tokens that are echoed begin its tokens, but not its text."""
 
     reader: Reader
     stop_tokens: frozenset[int]
@@ -166,12 +168,14 @@ class Answer:
             self.finish = "tool_calls" if self.calls and plain == "stop" else plain
         tokens = self._scored(chunk)
         self.tokens += tokens
-        self.count += len(chunk.tokens)
+        self.count += len(chunk.tokens) - chunk.echoed
         return Step(parts, tokens, first_call, self.finish)
 
     def _scored(self, chunk: Chunk) -> list[ScoredToken]:
         places = zip(chunk.tokens, chunk.log_probs, chunk.alternatives, strict=True)
         found = [ScoredToken(*place) for place in places]
+        if chunk.echoed:
+            found[0] = replace(found[0], predicted=False)
         stopped = chunk.finish is GenerationFinishReason.STOP
         if stopped and found and found[-1].id in self.stop_tokens:
             found.pop()

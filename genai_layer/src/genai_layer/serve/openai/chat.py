@@ -40,8 +40,10 @@ from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.schemas.tokens import ChoiceLogprobs
 from genai_layer.serve.openai.schemas.tools import CalledFunction, NamedTool, ToolCall
 from genai_layer.serve.openai.streams import DONE, EventStream, error_event, event
+from genai_layer.serve.openai.template_variables import template_variables
 from genai_layer.serve.openai.tools.calls import Call
 from genai_layer.serve.openai.tools.offer import Offer, make_offer
+from genai_layer.serve.openai.tools.others import functions_among
 from genai_layer.serve.openai.turn import chat_messages, prepare_turn
 
 
@@ -63,8 +65,9 @@ async def _respond(models: ModelRegistry, limits: Limits, body: ChatRequest) -> 
     count = body.n or 1
     check_count(count, limits)
     model = await models.text(body.model)
+    variables = template_variables(body.reasoning_effort, body.chat_template_kwargs)
     turn = await prepare_turn(
-        model, chat_messages(body.messages), offer, format_grammar(body.response_format)
+        model, chat_messages(body.messages), offer, format_grammar(body.response_format), variables
     )
     bounds = Bounds(most, alternatives, turn.grammar)
     configs = configs_of(body, bounds, model.defaults, count)
@@ -215,7 +218,7 @@ def _alternatives(body: ChatRequest) -> int | None:
 def _offer(body: ChatRequest) -> Offer:
     choice = body.tool_choice
     return make_offer(
-        [one.function for one in body.tools or ()],
+        [one.function for one in functions_among(body.tools or ())],
         choice.function if isinstance(choice, NamedTool) else choice,
         body.parallel_tool_calls,
     )

@@ -14,10 +14,9 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from genai_layer.serve.engine.text_model import ServedTextModel
-from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.registry import ModelRegistry
-from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices, textless_stops
+from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
 from genai_layer.serve.openai.sampling import Bounds, configs_of
@@ -51,8 +50,8 @@ class CompletionRequest(Choosing):
     logprobs: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES)] | None = None
     """Number of likeliest tokens at each place; 0 for the chosen tokens alone."""
     echo: bool | None = None
-    """Begin each text with its prompt; not together with logprobs."""
-    best_of: None = None
+    """Begin each text with its prompt; with logprobs, also the lists."""
+    best_of: Literal[1] | None = None
     suffix: None = None
 
 
@@ -97,22 +96,17 @@ def completions_router(models: ModelRegistry, limits: Limits) -> APIRouter:
 
 
 async def _respond(models: ModelRegistry, limits: Limits, body: CompletionRequest) -> Response:
-    if body.echo and body.logprobs is not None:
-        raise BadRequest(
-            "echo: the prompt's log-probabilities are not computed; leave out logprobs",
-            param="echo",
-        )
     prompts, each = _prompts(body.prompt), body.n or 1
     check_count(len(prompts) * each, limits)
     model = await models.text(body.model)
-    bounds = Bounds(body.max_tokens or _MOST_TOKENS, body.logprobs)
+    scored = bool(body.echo) and body.logprobs is not None
+    bounds = Bounds(body.max_tokens or _MOST_TOKENS, body.logprobs, echo=scored)
     configs = configs_of(body, bounds, model.defaults, each)
     echoed = await asyncio.to_thread(_texts, prompts, model) if body.echo else [""] * len(prompts)
     beginnings = [text for text in echoed for _ in configs]
     reply = _Completion(body, model, beginnings, new_id("cmpl-"), now())
     choices = await start_choices(model, prompts, configs, reply.id)
-    stops = textless_stops(model.tokenizer, configs[0])
-    answers = Answers(choices, len(prompts) * each, PlainReader, stops)
+    answers = Answers(choices, len(prompts) * each, PlainReader, frozenset())
     if body.stream:
         return EventStream(reply.events(answers), choices.cancel)
     await answers.complete()
@@ -165,11 +159,12 @@ class _Completion:
             for number, text in enumerate(self.echoed):
                 if text:
                     yield self._event(number, text, None, None)
-            lengths = [0] * len(self.echoed)
+            lengths = [len(text) for text in self.echoed]
+            offsets = [0] * len(lengths)  # the first step has the tokens of an echoed prompt
             async for number, step in answers.steps():
-                scores = self._logprobs(step.tokens, lengths[number])
+                scores = self._logprobs(step.tokens, offsets[number])
                 text = "".join(part for part in step.parts if isinstance(part, str))
-                lengths[number] += len(text)
+                offsets[number] = lengths[number] = lengths[number] + len(text)
                 if text or step.tokens or step.finish:
                     yield self._event(number, text, scores, _plain(step.finish))
             if options is not None and options.include_usage:

@@ -60,16 +60,18 @@ def completion_logprobs(
         offsets.append(offsets[-1] + len(decoder.decode(tokenizer.bytes_of(token.id))))
     return CompletionLogprobs(
         tokens=[_text_of(token.id, tokenizer)[0] for token in tokens],
-        token_logprobs=[max(token.log_prob, _LEAST) for token in tokens],
-        top_logprobs=[
-            {
-                _text_of(number, tokenizer)[0]: max(value, _LEAST)
-                for number, value in reversed(token.alternatives[:most])
-            }
-            for token in tokens
-        ],
+        token_logprobs=[max(one.log_prob, _LEAST) if one.predicted else None for one in tokens],
+        top_logprobs=[_by_text(one, most, tokenizer) if one.predicted else None for one in tokens],
         text_offset=offsets[:-1],
     )
+
+
+def _by_text(token: ScoredToken, most: int, tokenizer: Tokenizer) -> dict[str, float]:
+    """Return the alternatives at a token's place; of equal texts, the likeliest counts."""
+    return {
+        _text_of(number, tokenizer)[0]: max(value, _LEAST)
+        for number, value in reversed(token.alternatives[:most])
+    }
 
 
 def _text_of(token: int, tokenizer: Tokenizer) -> tuple[str, list[int]]:

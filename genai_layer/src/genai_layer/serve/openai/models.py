@@ -25,6 +25,8 @@ class Model(Reply):
     """Ours: the endpoints that the model serves."""
     loaded: bool
     """Ours: False if the next request loads the model."""
+    max_model_len: int | None
+    """vLLM's: tokens of prompt and answer together; null if unlimited, or not loaded."""
 
 
 class ModelList(Reply):
@@ -65,4 +67,5 @@ def _model(card: ModelCard) -> Model:
         owned_by="local",
         kind=card.kind,
         loaded=card.loaded,
+        max_model_len=card.max_model_len,
     )

@@ -22,6 +22,7 @@ from genai_layer.serve.openai.output import Output
 from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.schemas.responses import (
+    LOGPROBS,
     ErrorEvent,
     Event,
     Incomplete,
@@ -32,7 +33,9 @@ from genai_layer.serve.openai.schemas.responses import (
 )
 from genai_layer.serve.openai.schemas.tokens import TokenLogprob
 from genai_layer.serve.openai.streams import EventStream, event, reported
+from genai_layer.serve.openai.template_variables import template_variables
 from genai_layer.serve.openai.tools.offer import make_offer
+from genai_layer.serve.openai.tools.others import functions_among
 from genai_layer.serve.openai.turn import prepare_turn, response_messages
 
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
@@ -52,11 +55,13 @@ def responses_router(models: ModelRegistry) -> APIRouter:
 
 async def _respond(models: ModelRegistry, body: ResponseRequest) -> Response:
     alternatives = _alternatives(body)
-    offer = make_offer(body.tools or (), body.tool_choice, body.parallel_tool_calls)
+    functions = functions_among(body.tools or ())
+    offer = make_offer(functions, body.tool_choice, body.parallel_tool_calls)
     messages = response_messages(body.instructions, body.input)
     model = await models.text(body.model)
+    variables = template_variables(body.reasoning and body.reasoning.effort)
     turn = await prepare_turn(
-        model, messages, offer, format_grammar(body.text and body.text.format)
+        model, messages, offer, format_grammar(body.text and body.text.format), variables
     )
     bounds = Bounds(body.max_output_tokens, alternatives, turn.grammar)
     (config,) = configs_of(body, bounds, model.defaults)
@@ -147,7 +152,7 @@ class _Response:
             temperature=self._config.temperature if self._config.do_sample else 0.0,
             text={"format": form},
             tool_choice=choice if isinstance(choice, str) else choice.model_dump(),
-            tools=[one.model_dump() for one in body.tools or ()],
+            tools=[one.model_dump() for one in functions_among(body.tools or ())],
             top_logprobs=self._alternatives or 0,
             top_p=self._config.top_p,
             truncation="disabled",
@@ -181,11 +186,11 @@ def _alternatives(body: ResponseRequest) -> int | None:
     Raises:
         BadRequest: alternatives are requested without log-probabilities.
     """
-    if body.include:
+    if LOGPROBS in (body.include or ()):
         return body.top_logprobs or 0
     if body.top_logprobs:
         raise BadRequest(
-            'top_logprobs: needs include; set it to ["message.output_text.logprobs"]',
+            f'top_logprobs: needs include; set it to ["{LOGPROBS}"]',
             param="top_logprobs",
         )
     return None

@@ -20,6 +20,8 @@ class Bounds:
     alternatives: int | None = None
     """Number of likeliest tokens at each place; None for no log-probabilities."""
     grammar: StructuralFormat | None = None
+    echo: bool = False
+    """Score the prompt's tokens, too."""
 
 
 def configs_of(
@@ -36,26 +38,36 @@ def configs_of(
     return [base.updated({"rng_seed": (first + i) % (1 << 32)}) for i in range(count)]
 
 
+_DRAWS = {"temperature", "top_p", "top_k", "min_p"}
+"""Parameters of draws: one of them requests draws, unless the temperature is 0."""
+_KEPT = _DRAWS | {"presence_penalty", "frequency_penalty", "repetition_penalty", "ignore_eos"}
+"""Parameters that have the same names and values here."""
+
+
 def _sampling(given: Sampled) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    if given.temperature is not None or given.top_p is not None:
+    values = given.model_dump(include=_KEPT, exclude_none=True)
+    if values.keys() & _DRAWS:
         values["do_sample"] = given.temperature != 0
-    if given.temperature:
-        values["temperature"] = given.temperature
-    if given.top_p is not None:
-        values["top_p"] = given.top_p
+    if given.temperature == 0:
+        del values["temperature"]
     if isinstance(given, Choosing):
-        for name in ("presence_penalty", "frequency_penalty"):
-            if getattr(given, name) is not None:
-                values[name] = getattr(given, name)
-        if given.stop is not None:
-            stops = [given.stop] if isinstance(given.stop, str) else given.stop
-            values["stop_strings"] = set(stops)
+        values |= _choosing(given)
+    return values
+
+
+def _choosing(given: Choosing) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if given.top_k is not None:
+        values["top_k"] = max(given.top_k, 0)
+    if given.stop is not None:
+        values["stop_strings"] = {given.stop} if isinstance(given.stop, str) else set(given.stop)
+    if given.logit_bias is not None:
+        values["logit_bias"] = {int(token): bias for token, bias in given.logit_bias.items()}
     return values
 
 
 def _bounds(bounds: Bounds) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {"echo": bounds.echo}
     if bounds.max_tokens is not None:
         values["max_new_tokens"] = bounds.max_tokens
     if bounds.alternatives is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,7 +29,6 @@ from genai_layer.serve.openai.schemas.messages import (
     Content,
     Message,
     PastFunction,
-    ToolMessage,
 )
 from genai_layer.serve.openai.tools.calls import (
     JSON,
@@ -49,6 +48,10 @@ TemplateMessage = dict[str, Any]
 
 _ROLES = {"developer": "system"}
 """Roles that chat templates know under another name."""
+
+
+_SHOWN = {"name", "tool_call_id", "reasoning_content"}
+"""Fields of messages that chat templates read under the same names."""
 
 
 def chat_messages(messages: Sequence[Message]) -> list[TemplateMessage]:
@@ -82,14 +85,13 @@ def response_messages(instructions: str | None, given: Input) -> list[TemplateMe
 
 def _chat_message(message: Message, number: int) -> TemplateMessage:
     found = _message(message.role, _text(message.content))
-    if isinstance(message, ToolMessage):
-        return found | {"tool_call_id": message.tool_call_id}
+    found |= message.model_dump(include=_SHOWN, exclude_none=True)
     if isinstance(message, AssistantMessage) and message.tool_calls:
         found["tool_calls"] = [
             _past_call(one.id, one.function, f"messages.{number}.tool_calls.{place}.function")
             for place, one in enumerate(message.tool_calls)
         ]
-    return found if message.name is None else found | {"name": message.name}
+    return found
 
 
 def _input_message(item: InputMessage | InputResult) -> TemplateMessage:
@@ -148,6 +150,7 @@ async def prepare_turn(
     messages: Sequence[TemplateMessage],
     offer: Offer,
     text_grammar: StructuralFormat | None,
+    variables: Mapping[str, Any],
 ) -> Turn:
     """Return the turn of a model after messages.
 
@@ -156,6 +159,7 @@ async def prepare_turn(
         messages: the chat so far.
         offer: functions that the model may call.
         text_grammar: grammar of the text, which excludes calls.
+        variables: further variables of the chat template.
 
     Raises:
         BadRequest: the model has no chat template, the template rejects the messages, or the
@@ -178,7 +182,7 @@ async def prepare_turn(
             )
         form = _form(model.tokenizer, offer)
         grammar = None if form is None else call_grammar(offer, form)
-    prompt = await asyncio.to_thread(_encode, model, messages, offer)
+    prompt = await asyncio.to_thread(_encode, model, messages, offer, variables)
     return Turn(prompt, grammar, _reader(form, offer))
 
 
@@ -195,12 +199,18 @@ def _reader(form: Form | None, offer: Offer) -> Callable[[], Reader]:
     return partial(kind, form, offer.names)
 
 
-def _encode(model: ServedTextModel, messages: Sequence[TemplateMessage], offer: Offer) -> Prompt:
+def _encode(
+    model: ServedTextModel,
+    messages: Sequence[TemplateMessage],
+    offer: Offer,
+    variables: Mapping[str, Any],
+) -> Prompt:
     encoder = _ENCODERS.get(model)
     if encoder is None:
         encoder = _ENCODERS[model] = PromptEncoder(model.tokenizer)
     history = ChatHistory(messages)
     history.set_tools(offer.definitions)
+    history.set_extra_context(variables)
     try:
         return encoder.chat(history, RawPerfMetrics())
     except TemplateError as error:

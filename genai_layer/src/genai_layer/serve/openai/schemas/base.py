@@ -5,7 +5,7 @@ Parameters of sampling and of streaming are those that the endpoints of text sha
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -49,17 +49,6 @@ def _bounded(value: Any) -> Any:
     raise PydanticCustomError("depth", "must have at most {most} levels", {"most": _MAX_DEPTH})
 
 
-def _empty(value: dict[str, float]) -> dict[str, float]:
-    """Return an empty object.
-
-    Raises:
-        PydanticCustomError: the object has entries.
-    """
-    if value:
-        raise PydanticCustomError("unsupported", "is not supported; leave it out")
-    return value
-
-
 def _sharp(temperature: float) -> float:
     """Return a temperature that is 0, or not 0 in f32, the type of the draws.
 
@@ -80,17 +69,23 @@ Inert = Annotated[Any, AfterValidator(_bounded)]
 Metadata = Annotated[dict[str, str], Field(max_length=16)]
 """Texts by name, which a client attaches to a request."""
 
-Empty = Annotated[dict[str, float], AfterValidator(_empty)]
-"""Object of one of OpenAI's fields that is not supported: it must be empty."""
-
 TokenId = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
 MOST_CHOICES = 128
 MOST_ALTERNATIVES = 20
+MOST_STOPS = 256
+MOST_BIASES = 1024
 
 _Penalty = Annotated[float, Field(ge=-2, le=2)]
+_F32 = np.finfo(np.float32)
+_Factor = Annotated[float, Field(ge=float(_F32.smallest_subnormal), le=float(_F32.max))]
 _StopString = Annotated[str, Field(min_length=1)]
+_IdText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,9})$")]
+_Bias = Annotated[float, Field(ge=-100, le=100)]
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""Effort of reasoning, which a chat template may read."""
 
 Tokens = Annotated[int, Field(ge=1, lt=1 << 31)]
 """Number of tokens, at least 1."""
@@ -122,7 +117,16 @@ class Choosing(Sampled):
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
     seed: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | None = None
     """Seed of the draws; choice i draws with seed + i."""
-    stop: _StopString | Annotated[list[_StopString], Field(max_length=4)] | None = None
+    stop: _StopString | Annotated[list[_StopString], Field(max_length=MOST_STOPS)] | None = None
     presence_penalty: _Penalty | None = None
     frequency_penalty: _Penalty | None = None
-    logit_bias: Empty | None = None
+    logit_bias: Annotated[dict[_IdText, _Bias], Field(max_length=MOST_BIASES)] | None = None
+    """Numbers to add to the logits of ids."""
+    top_k: Annotated[int, Field(ge=-1, lt=1 << 31)] | None = None
+    """vLLM's: number of likeliest tokens to draw from; 0 and -1 for all."""
+    min_p: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """vLLM's: least share of the highest probability."""
+    repetition_penalty: _Factor | None = None
+    """vLLM's: divides the logits of tokens of prompt and answer."""
+    ignore_eos: bool | None = None
+    """vLLM's: the model's stop tokens do not end an answer."""

@@ -6,11 +6,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from genai_layer.serve.openai.schemas.base import MOST_ALTERNATIVES, Choosing, Inert, Reply, Tokens
+from genai_layer.serve.openai.schemas.base import (
+    MOST_ALTERNATIVES,
+    Choosing,
+    Effort,
+    Inert,
+    Reply,
+    Tokens,
+)
 from genai_layer.serve.openai.schemas.formats import ChatFormat
-from genai_layer.serve.openai.schemas.messages import Message
+from genai_layer.serve.openai.schemas.messages import Message, TemplateVariables
 from genai_layer.serve.openai.schemas.tokens import ChoiceLogprobs, Usage
-from genai_layer.serve.openai.schemas.tools import CalledFunction, Choice, NamedTool, Tool, ToolCall
+from genai_layer.serve.openai.schemas.tools import (
+    AnyTool,
+    CalledFunction,
+    Choice,
+    NamedTool,
+    ToolCall,
+)
 
 Finish = Literal["stop", "length", "tool_calls"]
 """Reason for the end of a choice."""
@@ -26,9 +39,12 @@ class ChatRequest(Choosing):
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES)] | None = None
     response_format: ChatFormat | None = None
-    tools: Annotated[list[Tool], Field(max_length=128)] | None = None
+    tools: Annotated[list[AnyTool], Field(max_length=128)] | None = None
     tool_choice: Choice | NamedTool | None = None
     parallel_tool_calls: bool | None = None
+    reasoning_effort: Effort | None = None
+    chat_template_kwargs: TemplateVariables | None = None
+    """vLLM's: variables of the chat template."""
     store: Literal[False] | None = None
     """Not supported: chats are not stored."""
     modalities: list[Literal["text"]] | None = None
@@ -37,7 +53,6 @@ class ChatRequest(Choosing):
     functions: None = None
     moderation: None = None
     prediction: None = None
-    reasoning_effort: None = None
     verbosity: None = None
     web_search_options: None = None
     metadata: Inert = None

@@ -1,12 +1,13 @@
-"""Messages of a chat."""
+"""Messages of a chat, and further variables of its template."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
-from genai_layer.serve.openai.schemas.base import Body, Inert
+from genai_layer.serve.openai.schemas.base import Body, Inert, JsonObject
 
 
 class TextPart(Body):
@@ -58,6 +59,8 @@ class AssistantMessage(Body):
     role: Literal["assistant"]
     content: Content | None = None
     name: str | None = None
+    reasoning_content: str | None = None
+    """Reasoning before the answer, for templates that show it."""
     tool_calls: list[PastCall] | None = None
     refusal: None = None
     audio: None = None
@@ -71,8 +74,28 @@ class ToolMessage(Body):
     role: Literal["tool"]
     content: Content
     tool_call_id: str
+    name: str | None = None
+    """Name of the function, for templates that show it."""
 
 
 Message = Annotated[
     InstructionMessage | UserMessage | AssistantMessage | ToolMessage, Field(discriminator="role")
 ]
+
+_TAKEN = {"messages", "tools", "add_generation_prompt", "chat_template", "tokenize"}
+"""Variables and parameters of templates that a request sets by other fields, or not at all."""
+
+
+def _free(variables: dict[str, Any]) -> dict[str, Any]:
+    """Return variables that no other field sets.
+
+    Raises:
+        PydanticCustomError: there are others.
+    """
+    if taken := sorted(variables.keys() & _TAKEN):
+        raise PydanticCustomError("taken", "must not have {taken}", {"taken": ", ".join(taken)})
+    return variables
+
+
+TemplateVariables = Annotated[JsonObject, AfterValidator(_free)]
+"""Variables of a chat template."""

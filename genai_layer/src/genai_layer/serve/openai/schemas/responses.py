@@ -12,6 +12,7 @@ from pydantic import Field
 from genai_layer.serve.openai.schemas.base import (
     MOST_ALTERNATIVES,
     Body,
+    Effort,
     Inert,
     Metadata,
     Reply,
@@ -21,7 +22,7 @@ from genai_layer.serve.openai.schemas.base import (
 from genai_layer.serve.openai.schemas.formats import FlatFormat
 from genai_layer.serve.openai.schemas.items import Input, OutputItem, OutputText
 from genai_layer.serve.openai.schemas.tokens import ResponseUsage, TokenLogprob
-from genai_layer.serve.openai.schemas.tools import Choice, FlatNamedTool, FlatTool
+from genai_layer.serve.openai.schemas.tools import AnyFlatTool, Choice, FlatNamedTool
 
 
 class TextOptions(Body):
@@ -29,6 +30,29 @@ class TextOptions(Body):
 
     format: FlatFormat | None = None
     verbosity: None = None
+
+
+class Reasoning(Body):
+    """Reasoning before the answer, which is a part of the text."""
+
+    effort: Effort | None = None
+    summary: Literal["auto", "concise", "detailed"] | None = None
+    """Without effect, as there is no item of reasoning to summarise."""
+
+
+LOGPROBS = "message.output_text.logprobs"
+
+Included = Literal[
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "file_search_call.results",
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "message.input_image.image_url",
+]
+"""Part of a response to include; all but the first are parts of items that no response has."""
 
 
 class ResponseRequest(Sampled):
@@ -39,10 +63,10 @@ class ResponseRequest(Sampled):
     """System message before the input."""
     max_output_tokens: Tokens | None = None
     text: TextOptions | None = None
-    tools: Annotated[list[FlatTool], Field(max_length=128)] | None = None
+    tools: Annotated[list[AnyFlatTool], Field(max_length=128)] | None = None
     tool_choice: Choice | FlatNamedTool | None = None
     parallel_tool_calls: bool | None = None
-    include: list[Literal["message.output_text.logprobs"]] | None = None
+    include: Annotated[list[Included], Field(max_length=32)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES)] | None = None
     metadata: Metadata | None = None
     store: Literal[False] | None = None
@@ -58,7 +82,7 @@ class ResponseRequest(Sampled):
     moderation: None = None
     previous_response_id: None = None
     prompt: None = None
-    reasoning: None = None
+    reasoning: Reasoning | None = None
     prompt_cache_key: Inert = None
     prompt_cache_options: Inert = None
     prompt_cache_retention: Inert = None
@@ -101,6 +125,7 @@ class ResponseReply(Reply):
     text: dict[str, Any]
     tool_choice: str | dict[str, Any]
     tools: list[dict[str, Any]]
+    """The functions that the model may call; tools of other types are left out."""
     top_logprobs: int
     top_p: float
     truncation: Literal["disabled"]

@@ -33,8 +33,9 @@ class CompletionLogprobs(Reply):
     """Log-probabilities in a completion, place by place."""
 
     tokens: list[str]
-    token_logprobs: list[float]
-    top_logprobs: list[dict[str, float]]
+    token_logprobs: list[float | None]
+    """null for the first token of a prompt, which nothing predicts."""
+    top_logprobs: list[dict[str, float] | None]
     text_offset: list[int]
     """Place of the first character that the token may have added to."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import BaseModel, Discriminator, Field, Tag
 
 from genai_layer.serve.openai.schemas.base import Body, JsonObject, Reply
 
@@ -29,10 +29,23 @@ class Function(Body):
 
 
 class Tool(Body):
-    """Tool of a chat; only functions are supported."""
+    """Function as a tool of a chat."""
 
     type: Literal["function"]
     function: Function
+
+
+class OtherTool(BaseModel):
+    """Tool of another type, e.g. one that OpenAI's servers run; it is left out."""
+
+    type: Annotated[str, Field(max_length=64)]
+
+
+def _kind_of(tool: object) -> str:
+    """Return the tag of a tool; one without a type counts as a function."""
+    given = cast(dict[str, Any], tool) if isinstance(tool, dict) else {}
+    kind = given.get("type", "function")
+    return "other" if isinstance(kind, str) and kind != "function" else "function"
 
 
 class NamedFunction(Body):
@@ -49,9 +62,16 @@ class NamedTool(Body):
 
 
 class FlatTool(Function):
-    """Tool of a response; only functions are supported."""
+    """Function as a tool of a response."""
 
     type: Literal["function"]
+
+
+_Other = Annotated[OtherTool, Tag("other")]
+AnyTool = Annotated[Annotated[Tool, Tag("function")] | _Other, Discriminator(_kind_of)]
+"""Tool of a chat."""
+AnyFlatTool = Annotated[Annotated[FlatTool, Tag("function")] | _Other, Discriminator(_kind_of)]
+"""Tool of a response."""
 
 
 class FlatNamedTool(NamedFunction):
