@@ -32,7 +32,7 @@ CLIENTS = sorted(
 def record(name: str) -> None:
     """Record the cases of one client, a file each: ``NAME-CASE.json``."""
     module = importlib.import_module(f"client_requests.{name}")
-    client = f"{module.CLIENT} {version(module.DISTRIBUTION)}"
+    client = f"{module.CLIENT} {version_of(module)}"
     for case, send in module.CASES.items():
         with RecordingServer(getattr(module, "REPLIES", {})) as server:
             try:
@@ -42,6 +42,15 @@ def record(name: str) -> None:
         if not server.requests:
             raise SystemExit(f"{name}-{case}: sent nothing")
         write(f"{name}-{case}", [{"client": client, **one} for one in server.requests])
+
+
+def version_of(module: Any) -> str:
+    """Return the version of a client.
+
+    Raises:
+        PackageNotFoundError: the client is not installed.
+    """
+    return module.version() if hasattr(module, "version") else version(module.DISTRIBUTION)
 
 
 def write(name: str, requests: list[dict[str, Any]]) -> None:

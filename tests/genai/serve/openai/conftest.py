@@ -1,4 +1,4 @@
-"""The official client, connected to endpoints over scripted models."""
+"""The official client, connected to endpoints over scripted models, or over one that runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ import openai
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from tests.genai.serve.conftest import TABLE
 from tests.genai.serve.openai.scripted import (
     ScriptedModel,
     ScriptedModels,
+    ScriptedTexts,
     scripted_app,
     scripted_model,
 )
+
+from genai_layer.serve.app import create_app
+from genai_layer.serve.engine.activity import Activity, Commons
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.metrics import Metrics
+from genai_layer.serve.models.opening import open_model
+from genai_layer.serve.models.registry import ModelRegistry
+from genai_layer.serve.models.spec import ModelSpec
+from genai_layer.testing.memory_batching import BatchingCore
 
 Serve = Callable[..., tuple[openai.OpenAI, ScriptedModel]]
 
@@ -64,3 +75,21 @@ def serve(models: ScriptedModels, http: TestClient, tmp_path: Path) -> Serve:
         return client, models.model
 
     return begin
+
+
+class _Registry(ModelRegistry):
+    """Registry of a language model, with embeddings by script."""
+
+    async def embedding(self, name: str) -> Any:
+        return ScriptedTexts(name)
+
+
+@pytest.fixture(scope="session")
+def running(toy: Path) -> Iterator[TestClient]:
+    """Return a client of a server whose model runs in memory, and writes at most 12 tokens."""
+    commons = Commons(Limits(max_tokens=12), Metrics(), Activity())
+    core = BatchingCore(TABLE)
+    specs = [ModelSpec("toy", "text", toy, "CPU", {}, 2)]
+    models = _Registry(specs, commons, None, lambda spec: open_model(spec, core))
+    with TestClient(create_app(models, commons)) as client:
+        yield client

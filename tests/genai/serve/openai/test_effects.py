@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -10,20 +9,16 @@ import numpy as np
 import openai
 import pytest
 from fastapi.testclient import TestClient
-from tests.genai.serve.conftest import TABLE, Parts
+from tests.genai.serve.conftest import TABLE
 
-from genai_layer.serve.app import create_app
 from genai_layer.testing.toy import EOS, ids_of
 
 
 @pytest.fixture
-def client(parts: Callable[..., Parts]) -> Iterator[openai.OpenAI]:
-    """Return a client of a server whose model runs in memory."""
-    made = parts(max_tokens=12)
-    with TestClient(create_app(made.models, made.commons)) as http:
-        yield openai.OpenAI(
-            api_key="none", base_url="http://testserver/v1", http_client=http, max_retries=0
-        )
+def client(running: TestClient) -> openai.OpenAI:
+    return openai.OpenAI(
+        api_key="none", base_url="http://testserver/v1", http_client=running, max_retries=0
+    )
 
 
 X = {str(ids_of("x")[0]): 100}

@@ -150,7 +150,7 @@ async def prepare_turn(
     messages: Sequence[TemplateMessage],
     offer: Offer,
     text_grammar: StructuralFormat | None,
-    variables: Mapping[str, Any],
+    variables: Mapping[str, Any] | None = None,
 ) -> Turn:
     """Return the turn of a model after messages.
 
@@ -182,7 +182,7 @@ async def prepare_turn(
             )
         form = _form(model.tokenizer, offer)
         grammar = None if form is None else call_grammar(offer, form)
-    prompt = await asyncio.to_thread(_encode, model, messages, offer, variables)
+    prompt = await asyncio.to_thread(_encode, model, messages, offer, variables or {})
     return Turn(prompt, grammar, _reader(form, offer))
 
 
