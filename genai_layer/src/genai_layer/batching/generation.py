@@ -116,10 +116,10 @@ class Generation:
             hold = bool(self.request.config.stop_strings)
             self._growing = GrowingText(texts[0], hold, self._prompt_output())
         growing, complete = self._growing, self.request.texts
-        if growing is None:
-            outputs = complete_outputs(complete, self._prompt_output()) if complete else {}
-        else:
+        if growing is not None:
             outputs = growing.step()
+        else:
+            outputs = complete_outputs(complete, self._prompt_output())
         if outputs:
             stream.push(outputs)
         if complete:
@@ -131,7 +131,7 @@ class Generation:
         if scores is None:
             return GenerationOutput()
         return GenerationOutput(
-            ids, scores.log_probabilities, len(ids), alternatives=scores.alternatives
+            ids, scores.log_probabilities, alternatives=scores.alternatives, echoed=len(ids)
         )
 
     @contextmanager

@@ -22,8 +22,6 @@ class GenerationOutput:
     generated_ids: list[int] = field(default_factory=list[int])
     generated_log_probs: list[float] = field(default_factory=list[float])
     """One log-probability for each id; 1 for the first of a prompt."""
-    echoed: int = 0
-    """Number of the first ids that are the prompt's. Ours."""
     score: float = 0.0
     """Score of the sequence so far."""
     finish_reason: GenerationFinishReason = GenerationFinishReason.NONE
@@ -31,7 +29,9 @@ class GenerationOutput:
     alternatives: list[Alternatives] = field(default_factory=list[Alternatives])
     """Likeliest tokens at the place of each id, if logprobs is above 1. Ours."""
     text: str = ""
-    """Text that the tokens complete, without an excluded stop string. Ours."""
+    """Text that the tokens complete, without an excluded stop string and the prompt. Ours."""
+    echoed: int = 0
+    """Number of the first ids that are the prompt's. Ours."""
 
     def extend(self, later: GenerationOutput) -> None:
         """Add the tokens of a later step."""
@@ -99,8 +99,8 @@ def _output(text: GeneratedSequence, begin: int, end: int, characters: int) -> G
     return GenerationOutput(
         text.tokens[begin:end],
         text.log_probabilities[begin:end],
-        score=text.score,
-        finish_reason=text.finish_reason,
-        alternatives=text.alternatives[begin:end],
-        text=text.text[characters:],
+        text.score,
+        text.finish_reason,
+        text.alternatives[begin:end],
+        text.text[characters:],
     )

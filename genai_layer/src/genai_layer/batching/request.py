@@ -249,9 +249,9 @@ class Request:
     constraint: Constraint | None = None
     """Limits the tokens of a text."""
     truncation: Truncation | None = None
+    """Rule for a full cache; None if the runtime's own applies."""
     warn: Callable[[], None] = lambda: None
     """Logs, when the prompt is about to be read, the messages that it leaves out."""
-    """Rule for a full cache; None if the runtime's own applies."""
     scores: PromptScores | None = None
     """Scores of the prompt's tokens, which begin the outputs; None if they are not requested."""
     stream: Stream = field(default_factory=Stream)

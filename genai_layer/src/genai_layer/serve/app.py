@@ -16,7 +16,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from genai_layer import __version__
 from genai_layer.errors import GenAIError
-from genai_layer.serve import observe, openai, page, request_ids
+from genai_layer.serve import observe, openai, page, request_id
 from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error, error_response
@@ -111,9 +111,9 @@ def create_app(
             allow_origins=cors_origins,
             allow_methods=["GET", "POST"],
             allow_headers=["*"],
-            expose_headers=[request_ids.HEADER],
+            expose_headers=[request_id.HEADER],
         )
-    app.add_middleware(request_ids.RequestIds)
+    app.add_middleware(request_id.RequestId)
     return app
 
 
@@ -144,5 +144,5 @@ async def _on_defect(request: Request, error: Exception) -> Response:
     """
     name = request.state.request_id
     _log.error("%s %s failed: %s", request.method, request.url.path, name, exc_info=error)
-    headers = {request_ids.HEADER: name}
+    headers = {request_id.HEADER: name}
     return error_response(ServeError("the server failed; its log has the reason", headers=headers))

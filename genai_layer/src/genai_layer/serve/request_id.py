@@ -16,7 +16,7 @@ _FIT = re.compile(r"[!-~]{1,128}")
 """Id of a client that is taken over: short, and visible in a log."""
 
 
-class RequestIds:
+class RequestId:
     """Middleware that gives each response the id of its request, or a new one.
 
     The id is also ``request.state.request_id``.
