@@ -162,9 +162,10 @@ class NewRequests:
         given = prompt if isinstance(prompt, str | Prompt) else Prompt(ids_of(prompt))
         template = self._prompts.wraps_added and config.apply_chat_template
         prepared = self._prompts.prepare(given, media, template, self._load_time, began)
+        scores = _new_scores(prepared) if config.echo else None
+        config = config.updated({"echo": False})  # the scores have the prompt's tokens
         request = self._request(number, prepared, config, began, NoSink())
-        if config.echo:
-            request.scores = _new_scores(prepared)
+        request.scores = scores
         return request
 
     def generated(

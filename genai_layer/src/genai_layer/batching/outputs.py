@@ -71,7 +71,7 @@ class GrowingText:
         self._hold = hold
         self._prompt = prompt
         self._passed = 0
-        self._characters = text.echoed_characters
+        self._characters = 0
 
     def step(self) -> Outputs:
         """Return the output since the last step; empty if there is none."""
@@ -88,10 +88,7 @@ class GrowingText:
 
 def complete_outputs(texts: list[GeneratedSequence], prompt: GenerationOutput) -> Outputs:
     """Return the outputs of complete texts; the output of the prompt's tokens begins each."""
-    whole = {
-        number: _output(text, 0, text.certain, text.echoed_characters)
-        for number, text in enumerate(texts)
-    }
+    whole = {number: _output(text, 0, text.certain, 0) for number, text in enumerate(texts)}
     return joined([dict.fromkeys(whole, prompt), whole])
 
 

@@ -51,8 +51,6 @@ class GeneratedSequence:
         """Generated tokens, the stop token included."""
         self.echoed: list[int] = []
         """Tokens of the prompt that the result repeats."""
-        self.echoed_characters = 0
-        """Characters of their text, which begins the text."""
         self.text = ""
         self.score = 0.0
         self.log_probabilities: list[float] = []
@@ -63,7 +61,7 @@ class GeneratedSequence:
         """Number of tokens whose text certainly belongs to the result."""
         self.finish_reason = GenerationFinishReason.NONE
         self.status = StreamingStatus.RUNNING
-        self.ended = False
+        self.ended = limits.max_new_tokens == 0
         self.decoded = 0.0
         """Time of decoding, in microseconds."""
         self._limits = limits
@@ -78,7 +76,6 @@ class GeneratedSequence:
         self.echoed.append(token)
         text = self._detokenizer.add(token)
         self.text += text
-        self.echoed_characters = len(self.text)
         return text
 
     def add(self, token: int, score: float, alternatives: Alternatives = ()) -> str:

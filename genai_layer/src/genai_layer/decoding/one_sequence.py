@@ -32,8 +32,6 @@ def generate_one(task: Task) -> Decoding:
 
 def echo(task: Task, sequence: GeneratedSequence) -> None:
     """Begin a text with the prompt, if the parameters request it."""
-    if not task.config.echo:
-        return
-    for token in task.prompt:
-        task.sink.write(token, sequence.echo(token))
-    sequence.ended = task.limits.max_new_tokens == 0
+    if task.config.echo:
+        for token in task.prompt:
+            task.sink.write(token, sequence.echo(token))
