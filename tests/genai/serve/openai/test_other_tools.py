@@ -9,6 +9,8 @@ import openai
 import pytest
 from tests.genai.serve.openai.conftest import HERMES, Serve
 
+from genai_layer.serve.openai.tools import others
+
 SEARCH: Any = {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}
 FUNCTION: Any = {"name": "f", "parameters": {"type": "object", "properties": {}}}
 CHAT: Any = {"model": "toy", "messages": [{"role": "user", "content": "a"}]}
@@ -26,6 +28,16 @@ def test_a_chat_offers_functions_alone(serve: Serve, caplog: pytest.LogCaptureFi
     assert "web_search" not in model.prompt()
     noted = [one.message for one in caplog.records if "of_a_chat" in one.message]
     assert noted == ["tools: type 'of_a_chat' is left out; the model can call functions only"]
+
+
+def test_the_log_reports_a_bounded_number_of_types(
+    serve: Serve, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(others, "_reported", set())
+    client, _ = serve("x", template=HERMES)
+    with caplog.at_level(logging.WARNING):
+        client.chat.completions.create(**CHAT, tools=[{"type": f"kind-{n}"} for n in range(100)])
+    assert sum("kind-" in one.message for one in caplog.records) == 64
 
 
 def test_without_functions_the_model_is_offered_nothing(serve: Serve) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TypeVar
 
 from genai_layer.serve.openai.schemas.tools import OtherTool
@@ -16,6 +15,10 @@ from genai_layer.serve.openai.schemas.tools import OtherTool
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+_reported = set[str]()
+"""Types that the log has reported."""
+_MOST_REPORTED = 64
+"""Bound of these, as clients name types at will."""
 
 
 def functions_among(tools: Sequence[T | OtherTool]) -> list[T]:
@@ -29,6 +32,7 @@ def functions_among(tools: Sequence[T | OtherTool]) -> list[T]:
     return found
 
 
-@lru_cache(maxsize=64)
 def _report(kind: str) -> None:
-    _log.warning("tools: type %r is left out; the model can call functions only", kind)
+    if kind not in _reported and len(_reported) < _MOST_REPORTED:
+        _reported.add(kind)
+        _log.warning("tools: type %r is left out; the model can call functions only", kind)
