@@ -158,7 +158,7 @@ async def prepare_turn(
         model: the model.
         messages: the chat so far.
         offer: functions that the model may call.
-        text_grammar: grammar of the text, which excludes calls.
+        text_grammar: grammar of an answer that is no call; None for any text.
         variables: further variables of the chat template.
 
     Raises:
@@ -174,22 +174,16 @@ async def prepare_turn(
     form = None
     grammar = text_grammar
     if offer.functions:
-        if text_grammar is not None:
-            raise BadRequest(
-                "tools: calls do not follow the requested format; request text, or set "
-                "tool_choice to none",
-                param="tools",
-            )
-        form = _form(model.tokenizer, offer)
-        grammar = None if form is None else call_grammar(offer, form)
+        form = _form(model.tokenizer, guided=offer.forced or text_grammar is not None)
+        grammar = None if form is None else call_grammar(offer, form, text_grammar)
     prompt = await asyncio.to_thread(_encode, model, messages, offer, variables or {})
     return Turn(prompt, grammar, _reader(form, offer))
 
 
-def _form(tokenizer: Tokenizer, offer: Offer) -> Form | None:
-    """Return the form of calls; None if they stay text."""
+def _form(tokenizer: Tokenizer, *, guided: bool) -> Form | None:
+    """Return the form of calls, which a grammar may guide; None if calls stay text."""
     form = form_of(tokenizer)
-    return JSON if form is None and offer.forced else form
+    return JSON if form is None and guided else form
 
 
 def _reader(form: Form | None, offer: Offer) -> Callable[[], Reader]:

@@ -69,6 +69,7 @@ def make_offer(
         functions = []
     elif isinstance(choice, NamedFunction):
         functions = [one for one in functions if one.name == choice.name]
+        parallel = False
     if not functions and choice not in (None, "auto", "none"):
         raise BadRequest(
             "tool_choice: the function is not among tools; add it, or leave out tool_choice",
@@ -77,29 +78,29 @@ def make_offer(
     return Offer(functions, choice not in (None, "auto", "none"), parallel is not False)
 
 
-def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
+def call_grammar(
+    offer: Offer, form: Form, text: StructuralFormat | None
+) -> StructuralFormat | None:
     """Return the grammar that an offer needs; None if the model may write any text.
 
     Args:
         offer: at least one function.
         form: form in which the model writes calls.
+        text: grammar of an answer that is no call; None for any text, also beside calls.
 
     Raises:
         BadRequest: the form has no grammar for free text with strict calls, or the parameters of a
             function are no schema that a grammar can follow.
     """
+    if offer.forced:
+        return _calls(offer, form)
+    if text is not None:
+        return _calls(offer, form) | text
     strict = any(one.strict for one in offer.functions)
     if form.begin:
-        tags = [_tag(one, form) for one in offer.functions]
-        once = not offer.parallel
-        if offer.forced:
-            return TagsWithSeparator(tags, "\n", at_least_one=True, stop_after_first=once)
-        if strict or once or form.guided:
-            return TriggeredTags([form.begin], tags, stop_after_first=once)
-        return None
-    if offer.forced:
-        texts = [_text(one, form) for one in offer.functions]
-        return texts[0] if len(texts) == 1 else Union(texts)
+        tags, once = _tags(offer, form), not offer.parallel
+        guided = strict or once or form.guided
+        return TriggeredTags([form.begin], tags, stop_after_first=once) if guided else None
     if strict:
         raise BadRequest(
             "tools: strict: this model's calls have no tags, so free text cannot be told from "
@@ -109,8 +110,18 @@ def call_grammar(offer: Offer, form: Form) -> StructuralFormat | None:
     return None
 
 
-def _tag(function: Function, form: Form) -> Tag:
-    return Tag(f"{form.begin}\n", _text(function, form), f"\n{form.end}")
+def _calls(offer: Offer, form: Form) -> StructuralFormat:
+    """Return the grammar of a text of calls alone."""
+    if form.begin:
+        tags, once = _tags(offer, form), not offer.parallel
+        return TagsWithSeparator(tags, "\n", at_least_one=True, stop_after_first=once)
+    texts = [_text(one, form) for one in offer.functions]
+    return texts[0] if len(texts) == 1 else Union(texts)
+
+
+def _tags(offer: Offer, form: Form) -> list[Tag]:
+    begin, end = f"{form.begin}\n", f"\n{form.end}"
+    return [Tag(begin, _text(one, form), end) for one in offer.functions]
 
 
 def _text(function: Function, form: Form) -> Concat:
