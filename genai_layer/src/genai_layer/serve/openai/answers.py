@@ -157,7 +157,7 @@ class Answer:
         first_call = len(self.calls)
         parts = self.reader.feed(chunk.text)
         if chunk.finish is not None:
-            parts += self.reader.end()
+            parts += self.reader.end(cut=chunk.finish in _FINISHES)
         for part in parts:
             if isinstance(part, Call):
                 self.calls.append(part)

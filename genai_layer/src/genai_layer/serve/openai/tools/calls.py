@@ -128,8 +128,8 @@ class Reader(Protocol):
         """Read more text; return the parts that are certain."""
         ...
 
-    def end(self) -> list[Part]:
-        """Return the remaining parts; the text has ended."""
+    def end(self, cut: bool) -> list[Part]:
+        """Return the remaining parts; the text has ended, or is cut: then it may begin a call."""
         ...
 
 
@@ -140,7 +140,7 @@ class PlainReader:
         """Return the text."""
         return [text] if text else []
 
-    def end(self) -> list[Part]:
+    def end(self, cut: bool) -> list[Part]:
         """Return nothing."""
         return []
 
@@ -171,8 +171,10 @@ class TaggedReader:
         self._held += text
         return self._read(ended=False)
 
-    def end(self) -> list[Part]:
-        """Return the text that was held back."""
+    def end(self, cut: bool) -> list[Part]:
+        """Return the text that was held back; at a cut, it begins a call, and is dropped."""
+        if cut and self._held:
+            return []
         parts = self._read(ended=True)
         return [*parts, self._gap] if self._gap and not self._called else parts
 
@@ -252,10 +254,16 @@ class JsonReader:
         certain, self._held = self._held, ""
         return [certain]
 
-    def end(self) -> list[Part]:
-        """Return the call, or else the text."""
+    def end(self, cut: bool) -> list[Part]:
+        """Return the call, or else the text, unless a cut leaves the beginning of a call."""
         rest, self._held = self._held, ""
         call = None if self._plain else read_call(rest, self._form, self._names)
         if call is not None:
             return [call]
-        return [rest] if rest else []
+        return [rest] if rest and not (cut and self._begins_call(rest)) else []
+
+    def _begins_call(self, text: str) -> bool:
+        """Return whether a text is the beginning of a call in the order of the form: name first."""
+        heads = [f'{{"name":"{name}"' for name in self._names]
+        begin = "".join(text.split())
+        return any(head.startswith(begin[: len(head)]) for head in heads)
