@@ -137,6 +137,8 @@ class Step:
     first_call: int
     """Number of the answer's calls before this step."""
     finish: Literal["stop", "length", "tool_calls"] | None
+    first: bool
+    """True for the first step of an answer."""
 
 
 @dataclass(slots=True)
@@ -150,6 +152,8 @@ class Answer:
     tokens: list[ScoredToken] = field(default_factory=list[ScoredToken])
     count: int = 0
     """Number of generated tokens, a stop token included."""
+    begun: bool = False
+    """True once the answer has a step."""
     finish: Literal["stop", "length", "tool_calls"] | None = None
 
     def add(self, chunk: Chunk) -> Step:
@@ -169,7 +173,8 @@ class Answer:
         tokens = self._scored(chunk)
         self.tokens += tokens
         self.count += len(chunk.tokens) - chunk.echoed
-        return Step(parts, tokens, first_call, self.finish)
+        first, self.begun = not self.begun, True
+        return Step(parts, tokens, first_call, self.finish, first)
 
     def _scored(self, chunk: Chunk) -> list[ScoredToken]:
         places = zip(chunk.tokens, chunk.log_probs, chunk.alternatives, strict=True)

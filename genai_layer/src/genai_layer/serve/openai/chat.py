@@ -107,8 +107,6 @@ class _Chat:
         """Yield the events of a stream."""
         options = self.body.stream_options
         try:
-            for number in range(len(answers.all)):
-                yield self._event(number, AnswerDelta(role="assistant", content=""))
             async for number, step in answers.steps():
                 for text in self._events_of(number, step):
                     yield text
@@ -121,10 +119,15 @@ class _Chat:
         yield DONE
 
     def _events_of(self, number: int, step: Step) -> list[str]:
-        """Return the events of a step: one a part, and one for the end."""
+        """Return the events of a step: one a part, and one for the end.
+
+        The role waits for the first step: clients take the first event for the first token.
+        """
         scores = self._logprobs(step.tokens)
         calls = step.first_call
         found: list[str] = []
+        if step.first:
+            found.append(self._event(number, AnswerDelta(role="assistant", content="")))
         for part in step.parts:
             if isinstance(part, Call):
                 delta = AnswerDelta(tool_calls=[_call_delta(part, calls)])

@@ -156,15 +156,14 @@ class _Completion:
         """Yield the events of a stream."""
         options = self.body.stream_options
         try:
-            for number, text in enumerate(self.echoed):
-                if text:
-                    yield self._event(number, text, None, None)
             lengths = [len(text) for text in self.echoed]
-            offsets = [0] * len(lengths)  # the first step has the tokens of an echoed prompt
             async for number, step in answers.steps():
-                scores = self._logprobs(step.tokens, offsets[number])
+                if step.first and self.echoed[number]:
+                    yield self._event(number, self.echoed[number], None, None)
+                # The first step has the tokens of an echoed prompt.
+                scores = self._logprobs(step.tokens, 0 if step.first else lengths[number])
                 text = "".join(part for part in step.parts if isinstance(part, str))
-                offsets[number] = lengths[number] = lengths[number] + len(text)
+                lengths[number] += len(text)
                 if text or step.tokens or step.finish:
                     yield self._event(number, text, scores, _plain(step.finish))
             if options is not None and options.include_usage:
