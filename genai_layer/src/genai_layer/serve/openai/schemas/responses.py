@@ -88,6 +88,8 @@ class ResponseRequest(Sampled):
     prompt_cache_retention: Inert = None
     safety_identifier: Inert = None
     service_tier: Inert = None
+    client_metadata: Inert = None
+    """Codex's: ids of its session."""
 
 
 class Incomplete(Reply):
