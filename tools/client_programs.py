@@ -22,7 +22,7 @@ def version_of(program: str, package: str) -> str:
 
 
 def run(command: list[str], home: Path, **settings: str) -> None:
-    """Run a program in the root folder, whose name tells nothing, without the user's settings.
+    """Run a program without the user's settings, in the root folder: requests name the folder.
 
     Raises:
         CalledProcessError, TimeoutExpired: the program failed, or takes longer than two minutes.

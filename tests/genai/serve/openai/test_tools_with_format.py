@@ -72,6 +72,14 @@ def test_the_grammar_accepts_a_call_or_the_format_and_nothing_else(
         assert not accepts(model, wrong), wrong
 
 
+def test_an_object_of_any_form_is_a_call_if_it_names_a_function(serve: Serve) -> None:
+    client, _ = serve(AS_LLAMA, '{"name": "Ås"}', template=LLAMA)
+    values: Any = {**ASK, "response_format": {"type": "json_object"}}
+    called, answered = (chat(client, **values).choices[0].message for _ in range(2))
+    assert calls_of(called) == [("clock", {})]
+    assert (answered.content, answered.tool_calls) == ('{"name": "Ås"}', None)
+
+
 @EACH
 @pytest.mark.parametrize("choice", ["required", "clock"])
 def test_a_forced_call_precedes_the_format(serve: Serve, template: str, choice: str) -> None:
