@@ -17,16 +17,12 @@ from tests.genai.serve.openai.test_tools import accepts
 from genai_layer.testing.toy import TEMPLATE
 
 FOLDER = Path(__file__).parents[1] / "clients"
-CODEX = pytest.param(
-    "codex-exec",
-    marks=pytest.mark.xfail(reason="reasoning, include and web_search are rejected", strict=False),
-)
 CASES = [
     "openai_agents-chat",
     "openai_agents-responses",
     "openai_agents-handoff",
     "continue_cli-print",
-    CODEX,
+    "codex-exec",
 ]
 ANSWERS = {
     "openai_agents-chat": '{"city": "Oslo", "degrees": 7}',
@@ -95,7 +91,7 @@ def test_an_agent_gets_a_call_and_then_an_answer(
     assert call.split("\n")[1] in model.prompt()
 
 
-@pytest.mark.parametrize("case", ["openai_agents-chat", "openai_agents-responses", CODEX])
+@pytest.mark.parametrize("case", ["openai_agents-chat", "openai_agents-responses", "codex-exec"])
 def test_an_agents_format_holds_beside_its_functions(
     serve: Serve, http: TestClient, case: str
 ) -> None:

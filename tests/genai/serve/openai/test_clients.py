@@ -22,8 +22,6 @@ from genai_layer.serve.openai.completions import CompletionReply
 from genai_layer.serve.openai.texts import EmbeddingReply
 
 RECORDINGS = sorted((Path(__file__).parents[1] / "clients").glob("*.json"))
-WITH_FORMAT = {"instructor-responses", "pydantic_ai-native"}
-"""Recordings with tools beside a format, which are rejected."""
 KINDS: dict[str, tuple[Any, Any]] = {
     "/v1/chat/completions": (ChatCompletion, ChatCompletionChunk),
     "/v1/completions": (CompletionReply, CompletionReply),
@@ -52,13 +50,7 @@ def check(path: str, text: str, streams: bool) -> None:
             adapter(path, True).validate_json(event)
 
 
-def case(recording: Path) -> Any:
-    rejected = pytest.mark.xfail(reason="tools and a format exclude each other", strict=False)
-    marks = rejected if recording.stem in WITH_FORMAT else ()
-    return pytest.param(recording, marks=marks, id=recording.stem)
-
-
-@pytest.mark.parametrize("recording", [case(recording) for recording in RECORDINGS])
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
 def test_requests_of_a_client_are_answered(running: TestClient, recording: Path) -> None:
     for request in json.loads(recording.read_text()):
         method, path, body = request["method"], request["path"], request["body"]
