@@ -16,7 +16,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from genai_layer import __version__
 from genai_layer.errors import GenAIError
-from genai_layer.serve import observe, openai, page, request_id
+from genai_layer.serve import anthropic, observe, openai, page, request_id
 from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error, error_response
@@ -105,6 +105,7 @@ def create_app(
     )
     if api_key is not None:
         app.add_middleware(ApiKey, key=api_key)
+    anthropic.open_door(app, models)
     if cors_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -66,6 +66,8 @@ JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
 Inert = Annotated[Any, AfterValidator(_bounded)]
 """Value of one of OpenAI's fields that has no effect here."""
 
+Temperature = Annotated[float, Field(ge=0, le=2), AfterValidator(_sharp)]
+
 Metadata = Annotated[dict[str, str], Field(max_length=16)]
 """Texts by name, which a client attaches to a request."""
 
@@ -103,7 +105,7 @@ class Sampled(Body):
     """Parameters of all endpoints of text; those that are missing are the model's defaults."""
 
     model: str
-    temperature: Annotated[float, Field(ge=0, le=2), AfterValidator(_sharp)] | None = None
+    temperature: Temperature | None = None
     """0 always chooses the likeliest token; the default is the model's."""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     stream: bool | None = None

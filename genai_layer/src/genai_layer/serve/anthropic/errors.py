@@ -1,0 +1,117 @@
+"""Anthropic's form of errors, and of the API key.
+
+Source: docs/reference/anthropic.md#errors.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from genai_layer.serve.anthropic.schemas import ErrorDescription, MessageError
+from genai_layer.serve.errors import ServeError
+from genai_layer.serve.openai.schemas.errors import ERRORS, Replies
+
+PATH = "/v1/messages"
+"""Path of the routes whose errors have Anthropic's form."""
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+"""Anthropic's types of errors; others follow from the first digit of the status."""
+
+ANTHROPIC_ERRORS: Replies = {
+    status: {**reply, "model": MessageError} for status, reply in ERRORS.items()
+}
+"""Errors of the routes, for the API description."""
+
+
+def anthropic_error(status: int, message: str) -> MessageError:
+    """Return an error in Anthropic's form."""
+    other = "invalid_request_error" if status < 500 else "api_error"
+    described = ErrorDescription(type=_TYPES.get(status, other), message=message)
+    return MessageError(type="error", error=described)
+
+
+def stream_error(error: ServeError) -> MessageError:
+    """Return the error that ends a stream."""
+    return anthropic_error(error.status, str(error))
+
+
+class AnthropicForm:
+    """Middleware that reads the key in ``x-api-key``, and writes errors in Anthropic's form.
+
+    Args:
+        app: the application, which writes errors in OpenAI's form.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "http":
+            scope = _with_bearer(scope)
+            if scope["path"] == PATH or scope["path"].startswith(f"{PATH}/"):
+                send = _Errors(send).send
+        await self._app(scope, receive, send)
+
+
+def _with_bearer(scope: Scope) -> Scope:
+    """Return a request whose key is in the header that the server reads."""
+    headers = Headers(scope=scope)
+    key = headers.get("x-api-key")
+    if key is None or "authorization" in headers:
+        return scope
+    bearer = (b"authorization", b"Bearer " + key.encode("latin-1"))
+    return {**scope, "headers": [*scope["headers"], bearer]}
+
+
+class _Errors:
+    """Sender of a response; an error is held back until it is complete.
+
+    Args:
+        send: of the connection.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: Message | None = None
+        """Start of an error."""
+        self._body = b""
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response."""
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._end(self._start)
+
+    async def _end(self, start: Message) -> None:
+        body = _converted(start["status"], self._body)
+        MutableHeaders(raw=start["headers"])["content-length"] = str(len(body))
+        await self._send(start)
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _converted(status: int, body: bytes) -> bytes:
+    """Return OpenAI's error JSON in Anthropic's form; other bodies stay."""
+    try:
+        found: Any = json.loads(body)
+        message = found["error"]["message"]
+    except (ValueError, TypeError, KeyError):
+        return body
+    return anthropic_error(status, str(message)).json_text().encode()
