@@ -106,7 +106,7 @@ def parameters(
 ) -> GenerationConfig:
     """Return the parameters of a generation.
 
-    A stop sequence is a part of the text, so the end of the text tells which one it is.
+    The engine's text includes the stop sequence at its end, by which ``StopReader`` finds it.
 
     Raises:
         ConfigError: a value is not supported.
