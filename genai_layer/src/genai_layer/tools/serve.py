@@ -11,6 +11,8 @@ Examples:
                                                             a second model, loaded when requested
     npu-serve models/demo --embedding-model bge=models/bge --rerank-model rank=models/reranker
                                                             /v1/embeddings and /v1/rerank
+    npu-serve models/demo --speech-model whisper=models/whisper-tiny
+                                                            /v1/audio/transcriptions
     NPU_SERVE_API_KEY=secret npu-serve models/demo --host 0.0.0.0
                                                             other machines, with a key
 
@@ -81,6 +83,7 @@ def _size(text: str) -> int:
 @_models_option("--model", "models", "further language model; repeatable")
 @_models_option("--embedding-model", "embedding", "text embedding model; repeatable")
 @_models_option("--rerank-model", "rerank", "reranker; repeatable")
+@_models_option("--speech-model", "speech", "speech recogniser (Whisper); repeatable")
 @click.option("--device", default="NPU", help="device of all models (default NPU)")
 @property_option()
 @click.option(
@@ -167,6 +170,7 @@ def _specs(
     models: Sequence[tuple[str, str]],
     embedding: Sequence[tuple[str, str]],
     rerank: Sequence[tuple[str, str]],
+    speech: Sequence[tuple[str, str]],
     config: Sequence[tuple[str, Any]],
     **values: Any,
 ) -> list[ModelSpec]:
@@ -179,6 +183,7 @@ def _specs(
         "text": [(Path(model).resolve().name, model), *models],
         "embedding": embedding,
         "rerank": rerank,
+        "speech": speech,
     }
     properties = properties_of(config)
     specs: dict[str, ModelSpec] = {}

@@ -8,8 +8,8 @@ from typing import Literal
 from genai_layer.results import GenerationFinishReason
 from genai_layer.sampling.candidates import Alternatives
 
-Kind = Literal["text", "embedding", "rerank"]
-"""Kind of a model: a language model, a text embedding model, or a reranker."""
+Kind = Literal["text", "embedding", "rerank", "speech"]
+"""Kind of a model: a language model, a text embedding model, a reranker, a speech recogniser."""
 
 
 @dataclass(frozen=True, slots=True)

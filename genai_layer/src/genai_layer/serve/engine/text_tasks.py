@@ -1,4 +1,4 @@
-"""Loaded models of texts: embeddings and ranks, one text at a time on the device."""
+"""Loaded models that compute one input at a time on the device; of texts: embeddings and ranks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from genai_layer.serve.errors import TooLong
 from genai_layer.texts.embedding import TextEmbeddingPipeline
 from genai_layer.texts.rerank import TextRerankPipeline
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-class _TextTasks:
-    """Queue of a model that reads one text after the other.
+class Tasks:
+    """Queue of a model that reads one input after the other.
 
     Args:
         name: name by which clients request the model.
@@ -49,23 +50,23 @@ class _TextTasks:
         return not self._unfinished
 
     async def _each(
-        self, texts: Sequence[str], compute: Callable[[str], tuple[T, int]]
+        self, inputs: Sequence[S], compute: Callable[[S], tuple[T, int]]
     ) -> tuple[list[T], int]:
-        """Return the results of all texts, and their number of tokens.
+        """Return the results of all inputs, and their number of tokens.
 
         Args:
-            texts: the texts.
-            compute: returns the result of one text and its tokens.
+            inputs: e.g. texts.
+            compute: returns the result of one input and its tokens.
 
         Raises:
             ShuttingDown, QueueFull, TimedOut: see ``ServedTextModel`` and ``RunningRequest``.
-            TooLong: a text is too long.
+            TooLong: an input is too long.
         """
         activity, limits = self._commons.activity, self._commons.limits
         activity.check()
         check_queue(self.name, self.queue, limits.queue, self._rate)
         client = asyncio.Event()
-        work = asyncio.ensure_future(self._compute(texts, compute, client))
+        work = asyncio.ensure_future(self._compute(inputs, compute, client))
         self._unfinished += 1
         work.add_done_callback(self._note_end)
         try:
@@ -73,17 +74,17 @@ class _TextTasks:
         except PromptTooLong as error:
             raise TooLong(str(error)) from error
         finally:
-            client.set()  # a client that leaves ends the work after the current text
+            client.set()  # a client that leaves ends the work after the current input
 
     async def _compute(
-        self, texts: Sequence[str], compute: Callable[[str], tuple[T, int]], left: asyncio.Event
+        self, inputs: Sequence[S], compute: Callable[[S], tuple[T, int]], left: asyncio.Event
     ) -> tuple[list[T], int]:
         arrived, results, tokens = time.monotonic(), list[T](), 0
         async with self._device:
-            for text in texts:
+            for one in inputs:
                 if left.is_set():
                     break
-                result, count = await asyncio.to_thread(compute, text)
+                result, count = await asyncio.to_thread(compute, one)
                 results.append(result)
                 tokens += count
         times = RequestTimes(self._commons.metrics, self.name, tokens, arrived)
@@ -96,13 +97,13 @@ class _TextTasks:
         self._unfinished -= 1
 
 
-class ServedEmbeddingModel(_TextTasks):
+class ServedEmbeddingModel(Tasks):
     """Text embedding model of a server.
 
     Args:
-        name: see ``_TextTasks``.
+        name: see ``Tasks``.
         pipeline: the model, which nobody else uses.
-        commons: see ``_TextTasks``.
+        commons: see ``Tasks``.
     """
 
     def __init__(self, name: str, pipeline: TextEmbeddingPipeline, commons: Commons) -> None:
@@ -113,7 +114,7 @@ class ServedEmbeddingModel(_TextTasks):
         """Return the embedding of each text, one text at a time on the device.
 
         Raises:
-            QueueFull, ShuttingDown, TooLong, TimedOut: see ``_TextTasks``.
+            QueueFull, ShuttingDown, TooLong, TimedOut: see ``Tasks``.
             PromptError: a text has no tokens.
         """
 
@@ -124,7 +125,7 @@ class ServedEmbeddingModel(_TextTasks):
         return Embeddings(*await self._each(texts, compute))
 
 
-class ServedRerankModel(_TextTasks):
+class ServedRerankModel(Tasks):
     """Reranker of a server; arguments as above."""
 
     def __init__(self, name: str, pipeline: TextRerankPipeline, commons: Commons) -> None:

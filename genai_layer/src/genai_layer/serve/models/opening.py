@@ -13,13 +13,15 @@ from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler import SchedulerConfig
 from genai_layer.serve.engine.activity import Commons
+from genai_layer.serve.engine.speech import ServedSpeechModel
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.engine.text_tasks import ServedEmbeddingModel, ServedRerankModel
 from genai_layer.serve.models.spec import ModelSpec
 from genai_layer.texts.embedding import TextEmbeddingPipeline
 from genai_layer.texts.rerank import TextRerankPipeline
+from genai_layer.whisper.pipeline import WhisperPipeline
 
-ServedModel = ServedTextModel | ServedEmbeddingModel | ServedRerankModel
+ServedModel = ServedTextModel | ServedEmbeddingModel | ServedRerankModel | ServedSpeechModel
 Finish = Callable[[Commons], ServedModel]
 """Makes a model of its pipeline; to call in the event loop's thread."""
 ShowsLoading = Callable[[Core], AbstractContextManager[None]]
@@ -63,18 +65,46 @@ def _open_text(spec: ModelSpec, core: Core) -> Finish:
 
 
 def _open_embedding(spec: ModelSpec, core: Core) -> Finish:
-    pipeline = TextEmbeddingPipeline(spec.folder, spec.device, core=core, **spec.properties)
+    pipeline = TextEmbeddingPipeline(spec.folder, spec.device, core=core, **_of_texts(spec))
     return lambda commons: ServedEmbeddingModel(spec.name, pipeline, commons)
 
 
 def _open_rerank(spec: ModelSpec, core: Core) -> Finish:
-    pipeline = TextRerankPipeline(spec.folder, spec.device, core=core, **spec.properties)
+    pipeline = TextRerankPipeline(spec.folder, spec.device, core=core, **_of_texts(spec))
     return lambda commons: ServedRerankModel(spec.name, pipeline, commons)
 
 
+def _open_speech(spec: ModelSpec, core: Core) -> Finish:
+    pipeline = WhisperPipeline(spec.folder, spec.device, core=core, **_of_speech(spec))
+    return lambda commons: ServedSpeechModel(spec.name, pipeline, commons)
+
+
 def _of_runtime(spec: ModelSpec) -> dict[str, Any]:
-    """Return the properties of the runtime; those in lower case are for models of texts."""
+    """Return the properties of the runtime; those in lower case are parameters of pipelines."""
     return {name: value for name, value in spec.properties.items() if not name.islower()}
 
 
-_OF_KIND = {"text": _open_text, "embedding": _open_embedding, "rerank": _open_rerank}
+_WORDS = "word_timestamps"
+"""Parameter of speech recognisers; others are for models of texts."""
+_LENGTHS = ("MAX_PROMPT_LEN", "MIN_RESPONSE_LEN", "NPUW_LLM_")
+"""Begins of the names of properties that describe the static models of a language model."""
+
+
+def _of_texts(spec: ModelSpec) -> dict[str, Any]:
+    """Return the properties of the runtime, and the parameters of models of texts."""
+    return {name: value for name, value in spec.properties.items() if name != _WORDS}
+
+
+def _of_speech(spec: ModelSpec) -> dict[str, Any]:
+    """Return the properties of the runtime but lengths, and the parameter of recognisers."""
+    words = {_WORDS: spec.properties[_WORDS]} if _WORDS in spec.properties else {}
+    others = _of_runtime(spec)
+    return words | {name: others[name] for name in others if not name.startswith(_LENGTHS)}
+
+
+_OF_KIND = {
+    "text": _open_text,
+    "embedding": _open_embedding,
+    "rerank": _open_rerank,
+    "speech": _open_speech,
+}

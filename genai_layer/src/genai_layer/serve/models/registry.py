@@ -14,6 +14,7 @@ from typing import TypeVar
 from genai_layer.errors import GenAIError
 from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.contract import Kind, ModelCard
+from genai_layer.serve.engine.speech import ServedSpeechModel
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.engine.text_tasks import ServedEmbeddingModel, ServedRerankModel
 from genai_layer.serve.errors import NoRoom, QueueFull, UnknownModel, Unusable, WrongKind
@@ -100,6 +101,10 @@ class ModelRegistry:
     async def rerank(self, name: str) -> ServedRerankModel:
         """Return a reranker."""
         return await self._get(name, "rerank", ServedRerankModel)
+
+    async def speech(self, name: str) -> ServedSpeechModel:
+        """Return a speech recogniser."""
+        return await self._get(name, "speech", ServedSpeechModel)
 
     def _spec(self, name: str, kind: Kind) -> ModelSpec:
         spec = self._specs.get(name)

@@ -4,6 +4,7 @@ chat               /v1/chat/completions
 completions        /v1/completions
 responses          /v1/responses
 texts              /v1/embeddings, /v1/rerank
+audio              /v1/audio/transcriptions
 models             /v1/models
 
 schemas            bodies of requests and replies
@@ -26,6 +27,7 @@ from fastapi import APIRouter
 
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.registry import ModelRegistry
+from genai_layer.serve.openai.audio.transcriptions import audio_router
 from genai_layer.serve.openai.chat import chat_router
 from genai_layer.serve.openai.completions import completions_router
 from genai_layer.serve.openai.models import models_router
@@ -46,4 +48,5 @@ def router(models: ModelRegistry, limits: Limits) -> APIRouter:
     routes.include_router(completions_router(models, limits))
     routes.include_router(responses_router(models))
     routes.include_router(texts_router(models))
+    routes.include_router(audio_router(models))
     return routes

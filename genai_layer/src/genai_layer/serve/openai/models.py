@@ -6,7 +6,7 @@ from typing import Literal
 
 from fastapi import APIRouter
 
-from genai_layer.serve.engine.contract import ModelCard
+from genai_layer.serve.engine.contract import Kind, ModelCard
 from genai_layer.serve.errors import UnknownModel
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.schemas.base import Reply
@@ -21,7 +21,7 @@ class Model(Reply):
     created: int
     """Time of the model's files, in Unix seconds."""
     owned_by: str
-    kind: Literal["text", "embedding", "rerank"]
+    kind: Kind
     """Ours: the endpoints that the model serves."""
     loaded: bool
     """Ours: False if the next request loads the model."""
