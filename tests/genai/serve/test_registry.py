@@ -11,11 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.genai.serve.conftest import Parts, greedy, run, text_of
+from tests.genai.serve.conftest import TABLE, Parts, greedy, run, text_of
 
 from genai_layer import ModelError
+from genai_layer.serve.engine.contract import Kind
 from genai_layer.serve.errors import NoRoom, ShuttingDown, UnknownModel, Unusable, WrongKind
+from genai_layer.serve.models import opening
+from genai_layer.serve.models.opening import open_model
 from genai_layer.serve.models.spec import ModelSpec
+from genai_layer.testing.memory_batching import BatchingCore
 
 Make = Callable[..., Parts]
 
@@ -128,3 +132,28 @@ def test_the_bytes_of_a_model_are_those_of_the_weight_files_that_count(tmp_path:
     (tmp_path / "openvino_model.bin").write_bytes(bytes(16))
     (tmp_path / "openvino_tokenizer.bin").write_bytes(bytes(32))
     assert spec.bytes == 24
+
+
+TEXTS = {"CACHE_DIR", "MAX_PROMPT_LEN", "NPUW_LLM_PREFILL_CHUNK_SIZE", "normalize"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "pipeline", "names"),
+    [
+        ("embedding", "TextEmbeddingPipeline", TEXTS),
+        ("rerank", "TextRerankPipeline", TEXTS),
+        ("speech", "WhisperPipeline", {"CACHE_DIR", "word_timestamps"}),
+    ],
+)
+def test_each_kind_of_models_gets_the_properties_that_it_has(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, pipeline: str, names: set[str]
+) -> None:
+    """Options are those of all models of a server; lengths are no recogniser's."""
+    given = {
+        **{"CACHE_DIR": "c", "MAX_PROMPT_LEN": 1024, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
+        **{"normalize": False, "word_timestamps": True},
+    }
+    found: list[set[str]] = []
+    monkeypatch.setattr(opening, pipeline, lambda *_, core, **values: found.append({*values}))
+    open_model(ModelSpec("a", kind, Path(), "CPU", given), BatchingCore(TABLE))
+    assert found == [names]

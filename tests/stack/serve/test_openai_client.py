@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -183,6 +184,27 @@ def test_a_response_streams_typed_events(client: openai.OpenAI) -> None:
     assert final.status == "completed"
     assert "".join(texts) == final.output_text
     assert final.output_text.startswith("The KV cache stores")
+
+
+def test_anthropics_messages_are_the_same_texts(client: openai.OpenAI, url: str) -> None:
+    values = {"model": "demo", "max_tokens": 40, "temperature": 0, "messages": QUESTION}
+    expected = chat(client, temperature=0).choices[0].message.content
+
+    def ask(**others: Any) -> Any:
+        data = json.dumps({**values, **others}).encode()
+        headers = {"x-api-key": KEY, "content-type": "application/json"}
+        request = urllib.request.Request(f"{url}/v1/messages", data, headers)
+        with urllib.request.urlopen(request) as reply:
+            return json.load(reply)
+
+    reply = ask()
+    assert (reply["content"], reply["stop_reason"]) == (
+        [{"type": "text", "text": expected}],
+        "end_turn",
+    )
+    stopped = ask(stop_sequences=["vectors of all", "of all"])
+    assert stopped["content"][0]["text"] == expected.partition("vectors of all")[0]
+    assert stopped["stop_sequence"] == "vectors of all"
 
 
 def test_embeddings_are_openvino_genais(client: openai.OpenAI) -> None:

@@ -10,6 +10,7 @@ metrics    metrics for Prometheus
 engine     language models behind an asyncio interface
 models     loaded models; settings of a server
 openai     OpenAI's endpoints, one a file
+anthropic  Anthropic's endpoints: a door over the parts of OpenAI's
 observe    what the stack does, for the page
 page       the page: a chat, and pictures of what the stack does
 """

@@ -56,6 +56,15 @@ def test_the_type_of_an_error_follows_from_its_status(serve: Serve, ask: Ask) ->
         assert error == {"type": kind, "message": str(failure)}
 
 
+def test_a_defect_is_reported_without_its_details(
+    serve: Serve, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    serve("\0").failure = ZeroDivisionError("secret")
+    error = ask(status=500)["error"]
+    assert error == {"type": "api_error", "message": "the server failed; its log has the reason"}
+    assert "secret" in caplog.text
+
+
 def test_headers_of_an_error_stay(serve: Serve, http: TestClient) -> None:
     serve("x").room = 0
     body = {"model": "toy", "max_tokens": 1, "messages": HELLO}

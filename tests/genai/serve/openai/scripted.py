@@ -21,6 +21,11 @@ from genai_layer.serve.limits import Limits
 from genai_layer.serve.openai import router
 from genai_layer.serve.openai.validation import describe, rejection
 from genai_layer.testing.toy import EOS, write_toy_folder
+from genai_layer.whisper.results import (
+    WhisperDecodedResultChunk,
+    WhisperDecodedResults,
+    WhisperWordTiming,
+)
 
 LIMITS = Limits(queue=8)
 
@@ -115,17 +120,44 @@ class ScriptedTexts:
 
 
 @dataclass
+class ScriptedSpeech:
+    """Speech recogniser that notes its parameters; as the served model."""
+
+    name: str
+    times_words: bool = True
+    heard: list[tuple[Any, Any]] = field(default_factory=list)
+    """Audio and parameters of each request."""
+
+    async def transcribe(self, audio: Any, parameters: Any) -> WhisperDecodedResults:
+        self.heard.append((audio, parameters))
+        chunks = [
+            WhisperDecodedResultChunk(0.0, 1.5, " Hello"),
+            WhisperDecodedResultChunk(3661.25, -1.0, " wörld --> now."),
+        ]
+        words = [WhisperWordTiming(" Hello", [1], 0.0, 0.5), WhisperWordTiming(" now.", [2], 1, 2)]
+        return WhisperDecodedResults(
+            [" Hello wörld now."],
+            [1.0],
+            "en",
+            chunks if parameters["return_timestamps"] else None,
+            words if parameters["word_timestamps"] else None,
+        )
+
+
+@dataclass
 class ScriptedModels:
     """The models of a server; as a ``ModelRegistry``."""
 
     model: ScriptedModel | None = None
     """The language model, which a test sets."""
+    speaker: ScriptedSpeech = field(default_factory=lambda: ScriptedSpeech("speech"))
 
     def names(self) -> Sequence[ModelCard]:
         return [
             ModelCard("toy", "text", 1, True),
             ModelCard("embed", "embedding", 2, False),
             ModelCard("rank", "rerank", 3, False),
+            ModelCard("speech", "speech", 4, False),
         ]
 
     async def text(self, name: str) -> ScriptedModel:
@@ -140,6 +172,10 @@ class ScriptedModels:
     async def rerank(self, name: str) -> ScriptedTexts:
         self._check(name, "rank")
         return ScriptedTexts(name)
+
+    async def speech(self, name: str) -> ScriptedSpeech:
+        self._check(name, "speech")
+        return self.speaker
 
     def _check(self, name: str, known: str) -> None:
         if name != known:

@@ -22,7 +22,11 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-MODELS = {"/v1/embeddings": "embed", "/v1/rerank": "rank"}
+MODELS = {
+    "/v1/embeddings": "embed",
+    "/v1/rerank": "rank",
+    "/v1/audio/transcriptions": "speech",
+}
 
 
 def test_each_endpoint_describes_its_errors(app: FastAPI) -> None:
@@ -44,7 +48,7 @@ def test_no_body_makes_the_server_fail(serve: Serve, app: FastAPI) -> None:
     model.room = 1 << 30
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     operations = [result.ok() for result in schema.get_all_operations()]
-    assert len(operations) == 7
+    assert len(operations) == 8
     for operation in operations:
 
         @given(case=operation.as_strategy(), known=st.booleans())

@@ -56,9 +56,9 @@ def test_the_number_of_results_and_their_texts_are_options(serve: Serve, http: T
 
 def test_models_are_listed_and_found(serve: Serve) -> None:
     client, _ = serve("x")
-    assert [one.id for one in client.models.list()] == ["toy", "embed", "rank"]
+    assert [one.id for one in client.models.list()] == ["toy", "embed", "rank", "speech"]
     found: Any = client.models.retrieve("rank")
     assert (found.id, found.kind, found.loaded, found.created) == ("rank", "rerank", False, 3)
-    with pytest.raises(openai.NotFoundError, match="use one of toy, embed, rank") as caught:
+    with pytest.raises(openai.NotFoundError, match="use one of toy, embed, rank, speech") as caught:
         client.models.retrieve("other/model")
     assert caught.value.code == "model_not_found"

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, as a door to the same models; without this folder, OpenAI's remain.
+"""Door for Anthropic's clients: the Messages API over the models of the server.
 
 messages      /v1/messages, /v1/messages/count_tokens
 conversation  messages, tools and parameters in the forms of chat templates and of the engine

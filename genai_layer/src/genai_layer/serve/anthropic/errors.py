@@ -6,14 +6,17 @@ Source: docs/reference/anthropic.md#errors.
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from genai_layer.serve.anthropic.schemas import ErrorDescription, MessageError
-from genai_layer.serve.errors import ServeError
+from genai_layer.serve.errors import ServeError, error_response
 from genai_layer.serve.openai.schemas.errors import ERRORS, Replies
+
+_log = logging.getLogger(__name__)
 
 PATH = "/v1/messages"
 """Path of the routes whose errors have Anthropic's form."""
@@ -59,11 +62,25 @@ class AnthropicForm:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        if scope["type"] == "http":
-            scope = _with_bearer(scope)
-            if scope["path"] == PATH or scope["path"].startswith(f"{PATH}/"):
-                send = _Errors(send).send
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope = _with_bearer(scope)
+        if scope["path"] == PATH or scope["path"].startswith(f"{PATH}/"):
+            await self._convert(scope, receive, _Sender(send))
+        else:
+            await self._app(scope, receive, send)
+
+    async def _convert(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
+        """Pass a request on, and report a defect of the server without its details."""
+        try:
+            await self._app(scope, receive, sender.send)
+        except Exception as error:
+            if sender.began:
+                raise
+            _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            failed = ServeError("the server failed; its log has the reason")
+            await error_response(failed)(scope, receive, sender.send)
 
 
 def _with_bearer(scope: Scope) -> Scope:
@@ -76,7 +93,7 @@ def _with_bearer(scope: Scope) -> Scope:
     return {**scope, "headers": [*scope["headers"], bearer]}
 
 
-class _Errors:
+class _Sender:
     """Sender of a response; an error is held back until it is complete.
 
     Args:
@@ -84,6 +101,8 @@ class _Errors:
     """
 
     def __init__(self, send: Send) -> None:
+        self.began = False
+        """True once the application has a response."""
         self._send = send
         self._start: Message | None = None
         """Start of an error."""
@@ -91,6 +110,7 @@ class _Errors:
 
     async def send(self, message: Message) -> None:
         """Send a part of the response."""
+        self.began = True
         if message["type"] == "http.response.start" and message["status"] >= 400:
             self._start = message
         elif self._start is None:

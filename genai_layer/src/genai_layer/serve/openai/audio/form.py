@@ -1,21 +1,21 @@
 """Fields and files of a form (multipart/form-data).
 
-Source: RFC 7578; RFC 2046, section 5.1.
+Source: RFC 7578; RFC 2046, section 5.1; HTML, section "Multipart form data" (no backslash escapes).
 """
 
 from __future__ import annotations
 
-import email
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from email.message import Message
-from email.utils import collapse_rfc2231_value
 
 from genai_layer.serve.errors import BadRequest
 
 _MOST_PARTS = 64
 _LIST = "[]"
 """End of the name of a field that may have several values."""
+_PARAMETER = re.compile(r';\s*([\w*-]+)=(?:"([^"]*)"|([^;\s]*))')
+_DISPOSITION = re.compile(r"^content-disposition:\s*form-data\s*(;.*)$", re.I | re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,50 +38,57 @@ def read_form(content_type: str, body: bytes) -> Form:
     """
     form = Form()
     for head, content in _parts(_boundary(content_type), body):
-        name = head.get_param("name", header="content-disposition")
-        if name is None:
+        described = _DISPOSITION.search(head)
+        parameters = _parameters(described[1] if described else "")
+        if "name" not in parameters:
             raise BadRequest("body: a part of the form has no name; name it")
-        _add(form, collapse_rfc2231_value(name), head.get_filename() is not None, content)
+        _add(form, parameters["name"], content, not parameters.keys().isdisjoint(_FILE))
     return form
 
 
+_FILE = ("filename", "filename*")
+"""Parameters that a file has."""
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Return the parameters of a header by their names in lower case."""
+    found = _PARAMETER.findall(text)
+    return {name.lower(): quoted or bare for name, quoted, bare in found}
+
+
 def _boundary(content_type: str) -> bytes:
-    header = Message()
-    header["content-type"] = content_type
-    boundary = header.get_boundary()
-    if header.get_content_type() != "multipart/form-data" or not boundary:
+    kind, mark, rest = content_type.partition(";")
+    boundary = _parameters(mark + rest).get("boundary")
+    if kind.strip().lower() != "multipart/form-data" or not boundary:
         raise BadRequest(
             f"Content-Type: {content_type!r} is no form; send multipart/form-data with a boundary"
         )
-    return boundary.encode("latin-1", "replace")
+    return boundary.encode("latin-1")
 
 
-def _parts(boundary: bytes, body: bytes) -> Iterator[tuple[Message, bytes]]:
+def _parts(boundary: bytes, body: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield the header and the content of each part; text before and after the parts is skipped."""
     _, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, _MOST_PARTS + 1)
     for part in parts[:_MOST_PARTS]:
         if part.startswith(b"--"):
             return
         head, _, content = part.partition(b"\r\n\r\n")
-        yield email.message_from_bytes(head.lstrip()), content
+        yield head.decode(errors="replace"), content
     raise BadRequest(
         f"body: the form has no end, or more than {_MOST_PARTS} parts; send all of it, or fewer"
     )
 
 
-def _add(form: Form, name: str, is_file: bool, content: bytes) -> None:
-    values = form.files if is_file else form.fields
-    if name in values and not name.endswith(_LIST):
+def _add(form: Form, name: str, content: bytes, is_file: bool) -> None:
+    several = name.endswith(_LIST) and not is_file
+    if not several and (name in form.files or name in form.fields):
         raise BadRequest(f"{name}: given twice; send one value", param=name)
     if is_file:
         form.files[name] = content
-        return
-    text = _text(name, content)
-    if name.endswith(_LIST):
-        earlier = form.fields.get(name, [])
-        form.fields[name] = [*earlier, text]
+    elif several:
+        form.fields[name] = [*form.fields.get(name, ()), _text(name, content)]
     else:
-        form.fields[name] = text
+        form.fields[name] = _text(name, content)
 
 
 def _text(name: str, content: bytes) -> str:

@@ -76,7 +76,7 @@ class Word(Reply):
     """Word with its times in seconds."""
 
     word: str
-    """With the punctuation after it."""
+    """Word and the punctuation after it."""
     start: float
     end: float
 

@@ -14,7 +14,7 @@ from genai_layer.whisper.features import Audio
 RATE = 16000
 """Samples per second that the models read."""
 
-_LOWEST, _HIGHEST = 4000, 384000
+_LOWEST, _HIGHEST = 8000, 384000
 """Sampling rates of files."""
 _REMEDY = "convert it, e.g. ffmpeg -i IN -ac 1 -ar 16000 -c:a pcm_s16le OUT.wav"
 _CONTAINERS = {
@@ -41,8 +41,9 @@ def read_wav(data: bytes) -> Audio:
         with wave.open(io.BytesIO(data)) as file:
             channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
             frames = file.readframes(file.getnframes())
-    except (wave.Error, EOFError) as error:
-        raise _rejected(f"no WAV file of PCM samples ({error or 'it ends early'})") from None
+    except (wave.Error, EOFError, RuntimeError) as error:  # a chunk beyond the end: RuntimeError
+        reason = str(error) or "it ends early"
+        raise _rejected(f"no WAV file of PCM samples ({reason})") from None
     if not _LOWEST <= rate <= _HIGHEST or width > 4:
         raise _rejected(f"{8 * width} bits and {rate} Hz are not supported")
     whole = len(frames) // (channels * width) * channels * width
