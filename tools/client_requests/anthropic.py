@@ -62,6 +62,19 @@ def _tools(base_url: str) -> None:
         create(**values, messages=QUESTION, tool_choice=choice)
 
 
+@anthropic.beta_tool
+def _weather(city: str) -> str:
+    """Return the weather in a city."""
+    return f"{city}: 7"
+
+
+def _runner(base_url: str) -> None:
+    runner = _client(base_url).beta.messages.tool_runner
+    runner(
+        model="toy", max_tokens=64, messages=QUESTION, tools=[_weather], thread=False
+    ).until_done()
+
+
 def _agent(base_url: str) -> None:
     """Send a turn of the form that Claude Code sends: beta routes, cached blocks, thinking."""
     client = _client(base_url).beta.messages
@@ -152,4 +165,10 @@ REPLIES = {
     "/v1/messages": _reply,
     "/v1/messages/count_tokens": lambda _: as_json({"input_tokens": 9}),
 }
-CASES = {"messages": _messages, "stream": _stream, "tools": _tools, "agent": _agent}
+CASES = {
+    "messages": _messages,
+    "stream": _stream,
+    "tools": _tools,
+    "runner": _runner,
+    "agent": _agent,
+}

@@ -56,6 +56,14 @@ def test_the_type_of_an_error_follows_from_its_status(serve: Serve, ask: Ask) ->
         assert error == {"type": kind, "message": str(failure)}
 
 
+def test_the_client_learns_that_conversations_are_not_stored(serve: Serve, ask: Ask) -> None:
+    """Its tool runner begins with a thread, and goes on without one after this error."""
+    serve("x")
+    error = ask(status=400, thread={"type": "create"})["error"]
+    assert error["message"].startswith("thread: conversations are not stored; send all messages")
+    assert error["details"] == {"error_code": "thread_unsupported_request"}
+
+
 def test_a_defect_is_reported_without_its_details(
     serve: Serve, ask: Ask, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from genai_layer.serve.anthropic.schemas import ErrorDescription, MessageError
-from genai_layer.serve.errors import ServeError, error_response
+from genai_layer.serve.errors import BadRequest, ServeError, error_response
 from genai_layer.serve.openai.schemas.errors import ERRORS, Replies
 
 _log = logging.getLogger(__name__)
@@ -32,22 +32,27 @@ _TYPES = {
 }
 """Anthropic's types of errors; others follow from the first digit of the status."""
 
+
+_NO_THREADS = "thread_unsupported_request"
+
+
+class ThreadUnsupported(BadRequest, code=_NO_THREADS):
+    """The server stores no conversations; the client then sends all messages again."""
+
+
 ANTHROPIC_ERRORS: Replies = {
     status: {**reply, "model": MessageError} for status, reply in ERRORS.items()
 }
 """Errors of the routes, for the API description."""
 
 
-def anthropic_error(status: int, message: str) -> MessageError:
-    """Return an error in Anthropic's form."""
+def anthropic_error(status: int, message: str, code: str | None) -> MessageError:
+    """Return an error in Anthropic's form; of the server's codes, clients know one."""
     other = "invalid_request_error" if status < 500 else "api_error"
     described = ErrorDescription(type=_TYPES.get(status, other), message=message)
+    if code == _NO_THREADS:
+        described.details = {"error_code": _NO_THREADS}
     return MessageError(type="error", error=described)
-
-
-def stream_error(error: ServeError) -> MessageError:
-    """Return the error that ends a stream."""
-    return anthropic_error(error.status, str(error))
 
 
 class AnthropicForm:
@@ -131,7 +136,7 @@ def _converted(status: int, body: bytes) -> bytes:
     """Return OpenAI's error JSON in Anthropic's form; other bodies stay."""
     try:
         found: Any = json.loads(body)
-        message = found["error"]["message"]
+        message, code = found["error"]["message"], found["error"]["code"]
     except (ValueError, TypeError, KeyError):
         return body
-    return anthropic_error(status, str(message)).json_text().encode()
+    return anthropic_error(status, str(message), code).json_text().encode()

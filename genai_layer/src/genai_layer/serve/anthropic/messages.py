@@ -16,7 +16,12 @@ from genai_layer.serve.anthropic.conversation import (
     text_grammar,
     tool_offer,
 )
-from genai_layer.serve.anthropic.errors import ANTHROPIC_ERRORS, PATH, stream_error
+from genai_layer.serve.anthropic.errors import (
+    ANTHROPIC_ERRORS,
+    PATH,
+    ThreadUnsupported,
+    anthropic_error,
+)
 from genai_layer.serve.anthropic.schemas import (
     ConversationRequest,
     Ending,
@@ -68,7 +73,7 @@ async def _turn(models: ModelRegistry, body: ConversationRequest) -> tuple[Serve
 
 
 async def _respond(models: ModelRegistry, body: MessageRequest) -> Response:
-    _check_end(body)
+    _check(body)
     model, turn = await _turn(models, body)
     config = parameters(body, turn.grammar, model.defaults)
     reader = StopReader(turn.new_reader(), body.stop_sequences or ())
@@ -85,12 +90,17 @@ async def _respond(models: ModelRegistry, body: MessageRequest) -> Response:
     return _json(message.reply(answers))
 
 
-def _check_end(body: MessageRequest) -> None:
-    """Check that the model's turn follows.
+def _check(body: MessageRequest) -> None:
+    """Check that all messages are there, and the model's turn follows.
 
     Raises:
-        BadRequest: the last message is an answer.
+        BadRequest: the conversation is to be stored, or the last message is an answer.
     """
+    if body.thread is not None:
+        raise ThreadUnsupported(
+            "thread: conversations are not stored; send all messages, and leave it out",
+            param="thread",
+        )
     last = len(body.messages) - 1
     if body.messages[last].role == "assistant":
         place = f"messages.{last}"
@@ -126,7 +136,8 @@ class _Message:
             async for one in self.events(answers):
                 yield event(one, one.type)
         except Exception as error:  # the status is sent, so the stream has to report it
-            yield event(stream_error(reported(error)), "error")
+            known = reported(error)
+            yield event(anthropic_error(known.status, str(known), known.code), "error")
 
     async def events(self, answers: Answers) -> AsyncGenerator[StreamEvent]:
         """Yield the events of a message that succeeds; errors as ``Choices``.

@@ -195,6 +195,8 @@ class MessageRequest(ConversationRequest):
     top_k: Tokens | None = None
     stop_sequences: list[Annotated[str, Field(min_length=1)]] | None = None
     stream: bool | None = None
+    thread: Inert = None
+    """Not supported: conversations are not stored. The client handles the error."""
     container: None = None
     diagnostics: Inert = None
     inference_geo: Inert = None
@@ -329,6 +331,8 @@ class ErrorDescription(Reply):
     type: str
     message: str
     """Object – problem – remedy."""
+    details: dict[str, str] | None = None
+    """Code of the error, if clients handle it."""
 
 
 class MessageError(Reply):

@@ -137,7 +137,7 @@ async def _respond(models: ModelRegistry, form: Form) -> Response:
     parameters = _parameters(body, model)
     audio = await asyncio.to_thread(read_wav, file)
     found = await model.transcribe(audio, parameters)
-    return _WRITERS[body.response_format](body, found, len(audio) / RATE)
+    return _reply(body, found, len(audio) / RATE)
 
 
 def _request(form: Form) -> TranscriptionRequest:
@@ -182,7 +182,7 @@ def _parameters(body: TranscriptionRequest, model: ServedSpeechModel) -> dict[st
     return values
 
 
-def _segments(found: WhisperDecodedResults, seconds: float) -> Sequence[Segment]:
+def _segments(found: WhisperDecodedResults, seconds: float) -> list[Segment]:
     """Return the segments; one that is open ends with the audio."""
     return [
         Segment(
@@ -195,38 +195,26 @@ def _segments(found: WhisperDecodedResults, seconds: float) -> Sequence[Segment]
     ]
 
 
-def _json(body: TranscriptionRequest, found: WhisperDecodedResults, seconds: float) -> Response:
-    usage = AudioUsage(type="duration", seconds=seconds)
-    reply = Transcription(text=found.texts[0].strip(), usage=usage)
+_TEXTS: dict[str, Callable[[str, Sequence[Segment]], str]] = {
+    "text": lambda text, _: f"{text}\n",
+    "srt": lambda _, segments: srt(segments),
+    "vtt": lambda _, segments: vtt(segments),
+}
+"""Formats that are no JSON."""
+
+
+def _reply(body: TranscriptionRequest, found: WhisperDecodedResults, seconds: float) -> Response:
+    text, segments = found.texts[0].strip(), _segments(found, seconds)
+    if body.response_format in _TEXTS:
+        return Response(_TEXTS[body.response_format](text, segments), media_type="text/plain")
+    reply = Transcription(text=text, usage=AudioUsage(type="duration", seconds=seconds))
     if body.response_format == "verbose_json":
         reply.task, reply.language, reply.duration = "transcribe", found.language, seconds
-        if _SEGMENT in body.granularities:
-            reply.segments = [*_segments(found, seconds)]
+        if found.chunks is not None:
+            reply.segments = segments
         if found.words is not None:
             reply.words = [
                 Word(word=one.word.strip(), start=one.start_ts, end=one.end_ts)
                 for one in found.words
             ]
     return Response(reply.json_text(), media_type="application/json")
-
-
-def _plain(_: TranscriptionRequest, found: WhisperDecodedResults, seconds: float) -> Response:
-    del seconds
-    return Response(f"{found.texts[0].strip()}\n", media_type="text/plain")
-
-
-def _srt(_: TranscriptionRequest, found: WhisperDecodedResults, seconds: float) -> Response:
-    return Response(srt(_segments(found, seconds)), media_type="text/plain")
-
-
-def _vtt(_: TranscriptionRequest, found: WhisperDecodedResults, seconds: float) -> Response:
-    return Response(vtt(_segments(found, seconds)), media_type="text/plain")
-
-
-_WRITERS: dict[str, Callable[[TranscriptionRequest, WhisperDecodedResults, float], Response]] = {
-    "json": _json,
-    "verbose_json": _json,
-    "text": _plain,
-    "srt": _srt,
-    "vtt": _vtt,
-}
