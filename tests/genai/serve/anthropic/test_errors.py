@@ -57,7 +57,7 @@ def test_the_type_of_an_error_follows_from_its_status(serve: Serve, ask: Ask) ->
 
 
 def test_the_client_learns_that_conversations_are_not_stored(serve: Serve, ask: Ask) -> None:
-    """Its tool runner begins with a thread, and goes on without one after this error."""
+    """The tool runner begins with a thread, and goes on without one after this error."""
     serve("x")
     error = ask(status=400, thread={"type": "create"})["error"]
     assert error["message"].startswith("thread: conversations are not stored; send all messages")

@@ -240,6 +240,7 @@ def test_a_form_has_what_a_client_put_in(fields: dict[str, str], files: dict[str
 
 
 BEGIN = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\n'
+MANY = BEGIN.replace(b"model", b"include[]") + b"\r\n"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,8 @@ BEGIN = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\n'
         ("multipart/form-data; boundary=b", BEGIN + b"speech", "body: the form has no end"),
         ("multipart/form-data; boundary=b", b"--b\r\n\r\nx\r\n--b--", "body: a part of the form"),
         ("multipart/form-data; boundary=b", BEGIN + b"\xff\r\n--b--", "model: is no UTF-8"),
-        ("multipart/form-data; boundary=b", (BEGIN + b"\r\n") * 70 + b"--b--", "model: given twi"),
+        ("multipart/form-data; boundary=b", BEGIN + b"\r\n" + BEGIN + b"\r\n--b--", "model: given"),
+        ("multipart/form-data; boundary=b", MANY * 65 + b"--b--", "body: the form has no end, or"),
         ("multipart/form-data; boundary=b", BEGIN + b"a\r\n--b--", "file: the form needs one"),
     ],
 )

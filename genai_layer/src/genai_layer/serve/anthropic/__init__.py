@@ -4,7 +4,8 @@ messages      /v1/messages, /v1/messages/count_tokens
 conversation  messages, tools and parameters in the forms of chat templates and of the engine
 blocks        content of an answer as it grows, and the reader of its stop sequences
 errors        Anthropic's form of errors, and of the API key
-schemas       bodies of requests and replies
+requests      bodies of requests
+replies       bodies of replies, and events of streams
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from genai_layer.serve.anthropic.schemas import (
+from genai_layer.serve.anthropic.replies import (
     AddedInput,
     AddedText,
     AnswerBlock,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.serve.anthropic.schemas import (
+from genai_layer.serve.anthropic.requests import (
     AnyToolChoice,
     AssistantBlock,
     ConversationRequest,
@@ -39,9 +39,9 @@ def template_messages(given: ConversationRequest) -> list[TemplateMessage]:
         elif isinstance(block, ToolUseBlock):
             _add_call(found, block)
         elif isinstance(block, ToolResultBlock):
-            result = {"role": "tool", "content": _text(block.content)}
+            result = {"role": "tool", "content": _texts(block.content)}
             found.append(result | {"tool_call_id": block.tool_use_id})
-    return found
+    return [one | {"content": "\n".join(one["content"])} for one in found]
 
 
 def _blocks(given: ConversationRequest) -> Iterator[tuple[str, UserBlock | AssistantBlock]]:
@@ -55,26 +55,27 @@ def _blocks(given: ConversationRequest) -> Iterator[tuple[str, UserBlock | Assis
 
 
 def _add_text(found: list[TemplateMessage], role: str, text: str) -> None:
+    """Add a text to messages whose contents are lists of texts."""
     last = found[-1] if found else {}
     if last.get("role") == role and "tool_calls" not in last:
-        last["content"] += f"\n{text}"
+        last["content"].append(text)
     else:
-        found.append({"role": role, "content": text})
+        found.append({"role": role, "content": [text]})
 
 
 def _add_call(found: list[TemplateMessage], block: ToolUseBlock) -> None:
     if not found or found[-1]["role"] != "assistant":
-        found.append({"role": "assistant", "content": ""})
+        found.append({"role": "assistant", "content": []})
     function = {"name": block.name, "arguments": block.input}
     call = {"id": block.id, "type": "function", "function": function}
     found[-1].setdefault("tool_calls", []).append(call)
 
 
-def _text(content: TextContent | None) -> str:
-    """Return the text of a result; blocks begin on lines of their own."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "\n".join(block.text for block in content)
+def _texts(content: TextContent | None) -> list[str]:
+    """Return the texts of a result."""
+    if isinstance(content, str):
+        return [content]
+    return [block.text for block in content or ()]
 
 
 _CHOICES: dict[str, Choice] = {"none": "none", "auto": "auto", "any": "required"}

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from genai_layer.serve.anthropic.schemas import ErrorDescription, MessageError
+from genai_layer.serve.anthropic.replies import ErrorDescription, MessageError
 from genai_layer.serve.errors import BadRequest, ServeError, error_response
 from genai_layer.serve.openai.schemas.errors import ERRORS, Replies
 

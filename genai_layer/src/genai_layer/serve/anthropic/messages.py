@@ -22,19 +22,18 @@ from genai_layer.serve.anthropic.errors import (
     ThreadUnsupported,
     anthropic_error,
 )
-from genai_layer.serve.anthropic.schemas import (
-    ConversationRequest,
+from genai_layer.serve.anthropic.replies import (
     Ending,
     MessageDelta,
     MessageEvent,
     MessageReply,
-    MessageRequest,
     MessageStart,
     StopReason,
     StreamEvent,
     TokenCount,
     TokenUsage,
 )
+from genai_layer.serve.anthropic.requests import ConversationRequest, MessageRequest
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.models.registry import ModelRegistry
