@@ -1,4 +1,4 @@
-r"""npu-serve: serve language models to OpenAI's clients.
+r"""npu-serve: serve language models to OpenAI's and Anthropic's clients.
 
 MODEL is a folder with an OpenVINO IR or a Hugging Face model; its name is that of the folder.
 
