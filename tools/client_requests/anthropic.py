@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anthropic
+
 from client_requests.replies import TEXT, as_events, as_json, least
 
 CLIENT = DISTRIBUTION = "anthropic"

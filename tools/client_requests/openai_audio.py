@@ -7,6 +7,7 @@ import wave
 from typing import Any
 
 import openai
+
 from client_requests.replies import as_json
 
 CLIENT = DISTRIBUTION = "openai"

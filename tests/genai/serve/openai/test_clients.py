@@ -21,7 +21,6 @@ from pydantic import TypeAdapter
 from genai_layer.serve.openai.completions import CompletionReply
 from genai_layer.serve.openai.texts import EmbeddingReply
 
-RECORDINGS = sorted((Path(__file__).parents[1] / "clients").glob("*.json"))
 KINDS: dict[str, tuple[Any, Any]] = {
     "/v1/chat/completions": (ChatCompletion, ChatCompletionChunk),
     "/v1/completions": (CompletionReply, CompletionReply),
@@ -30,6 +29,12 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "/v1/models": (dict[str, str | list[Model]], None),
 }
 """Types of a reply, and of the events of a stream, by path."""
+RECORDINGS = [
+    path
+    for path in sorted((Path(__file__).parents[1] / "clients").glob("*.json"))
+    if all(request["path"] in KINDS for request in json.loads(path.read_text()))
+]
+"""Recordings of requests that these types answer; others have tests beside their doors."""
 
 
 @cache

@@ -96,6 +96,6 @@ class StopReader:
         self.found = stop or self.found
         return self._reader.feed(text.removesuffix(stop))
 
-    def end(self) -> list[Part]:
-        """Return the remaining parts; the text has ended."""
-        return self._reader.end()
+    def end(self, cut: bool) -> list[Part]:
+        """Return the remaining parts; the text has ended, or is cut: then it may begin a call."""
+        return self._reader.end(cut)

@@ -145,11 +145,9 @@ class _Message:
         server works.
         """
         yield MessageEvent(type="ping")
-        started = False
         async for _, step in answers.steps():
-            if not started:
+            if step.first:
                 yield MessageStart(type="message_start", message=self.reply(answers))
-                started = True
             for one in self._blocks.add(step.parts):
                 yield one
         for one in self._blocks.end():
