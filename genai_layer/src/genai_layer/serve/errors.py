@@ -35,6 +35,16 @@ _NO_RETRY = {"x-should-retry": "false"}
 """Header by which OpenAI's clients do not repeat a request."""
 
 
+_MOST_CHARACTERS = 2000
+"""Characters of an error's text, which may repeat a client's."""
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning and the end of a text that is too long."""
+    half = _MOST_CHARACTERS // 2
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:half]} … {text[-half:]}"
+
+
 class ServeError(GenAIError):
     """Base class of the server's errors.
 
@@ -62,8 +72,8 @@ class ServeError(GenAIError):
     def __init__(
         self, message: str, *, param: str | None = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(message)
-        self.param = param
+        super().__init__(_shortened(message))
+        self.param = param and _shortened(param)
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:

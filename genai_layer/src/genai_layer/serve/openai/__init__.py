@@ -7,7 +7,8 @@ texts              /v1/embeddings, /v1/rerank
 audio              /v1/audio/transcriptions
 models             /v1/models
 
-schemas            bodies of requests and replies
+bodies             bodies of requests: bounded, parsed and validated
+schemas            fields of requests and replies
 tools              calls of functions
 formats            grammar of a requested format
 turn               a model's turn in a chat: messages, the prompt, the form of the answer

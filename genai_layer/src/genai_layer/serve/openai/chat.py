@@ -22,6 +22,7 @@ from genai_layer.serve.openai.answers import (
     start_choices,
     textless_stops,
 )
+from genai_layer.serve.openai.bodies import BodyRoute
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.log_probabilities import token_logprobs
@@ -49,7 +50,7 @@ from genai_layer.serve.openai.turn import chat_messages, prepare_turn
 
 def chat_router(models: ModelRegistry, limits: Limits) -> APIRouter:
     """Return the routes of chats."""
-    router = APIRouter()
+    router = APIRouter(route_class=BodyRoute)
 
     @router.post("/v1/chat/completions", responses=replies(ChatReply, streams=True))
     async def create_chat_completion(body: ChatRequest) -> Response:

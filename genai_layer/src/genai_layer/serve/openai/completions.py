@@ -17,6 +17,7 @@ from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
+from genai_layer.serve.openai.bodies import BodyRoute
 from genai_layer.serve.openai.counts import FINGERPRINT, check_count, new_id, now, usage_of
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
 from genai_layer.serve.openai.sampling import Bounds, configs_of
@@ -85,7 +86,7 @@ _MOST_TOKENS = 16
 
 def completions_router(models: ModelRegistry, limits: Limits) -> APIRouter:
     """Return the routes of completions."""
-    router = APIRouter()
+    router = APIRouter(route_class=BodyRoute)
 
     @router.post("/v1/completions", responses=replies(CompletionReply, streams=True))
     async def create_completion(body: CompletionRequest) -> Response:

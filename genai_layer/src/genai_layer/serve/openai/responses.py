@@ -15,6 +15,7 @@ from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.answers import Answers, Step, start_choices, textless_stops
+from genai_layer.serve.openai.bodies import BodyRoute
 from genai_layer.serve.openai.counts import new_id, now, response_usage_of
 from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.log_probabilities import token_logprobs
@@ -43,7 +44,7 @@ Status = Literal["in_progress", "completed", "incomplete", "failed"]
 
 def responses_router(models: ModelRegistry) -> APIRouter:
     """Return the routes of responses."""
-    router = APIRouter()
+    router = APIRouter(route_class=BodyRoute)
 
     @router.post("/v1/responses", responses=replies(ResponseReply, streams=True))
     async def create_response(body: ResponseRequest) -> Response:

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from genai_layer.serve.models.registry import ModelRegistry
+from genai_layer.serve.openai.bodies import BodyRoute
 from genai_layer.serve.openai.counts import new_id
 from genai_layer.serve.openai.schemas.base import Body, Inert, Reply
 from genai_layer.serve.openai.schemas.errors import replies
@@ -104,7 +105,7 @@ class RerankReply(Reply):
 
 def texts_router(models: ModelRegistry) -> APIRouter:
     """Return the routes of embeddings and of ranking."""
-    router = APIRouter()
+    router = APIRouter(route_class=BodyRoute)
 
     @router.post("/v1/embeddings", responses=replies(EmbeddingReply))
     async def create_embeddings(body: EmbeddingRequest) -> Response:

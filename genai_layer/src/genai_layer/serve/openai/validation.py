@@ -1,4 +1,4 @@
-"""FastAPI's validation: errors of a body's fields in the server's form; its place in OpenAPI."""
+"""Validation: errors of a body's fields in the server's form; its place in OpenAPI."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _TEXTS = {
     "none_required": "is not supported; leave it out",
     "extra_forbidden": "is unknown; remove it",
     "missing": "is missing; add it",
+    "model_type": "should be an object",
     "json_invalid": "the body is no JSON; send a JSON object",
 }
 """Our texts instead of pydantic's, by its types of errors."""
 
 
 def rejection(errors: Sequence[Any], body: object) -> BadRequest:
-    """Return the server's error for errors of FastAPI's validation.
+    """Return the server's error for errors of pydantic's validation.
 
     Args:
         errors: their descriptions.

@@ -5,20 +5,42 @@ Parameters of sampling and of streaming are those that the endpoints of text sha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError
 
 _MAX_DEPTH = 64
 """Levels of a JSON value; each level costs frames of the interpreter's stack."""
+
+
+def _stop_at_first_errors(part: Any) -> None:
+    """Change the lists in a part of a schema; each error would cost more memory than its item."""
+    if isinstance(part, dict):
+        schema = cast(dict[str, Any], part)
+        if schema.get("type") == "list":
+            schema["fail_fast"] = True
+        part = list(schema.values())
+    if isinstance(part, list | tuple):
+        for inner in cast(Sequence[Any], part):
+            _stop_at_first_errors(inner)
 
 
 class Body(BaseModel):
     """Body of a request: unknown fields and other types are rejected."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler, /
+    ) -> CoreSchema:
+        """Return the schema, whose lists are rejected at their first wrong item."""
+        schema = handler(source)
+        _stop_at_first_errors(schema)
+        return schema
 
 
 class Reply(BaseModel):
