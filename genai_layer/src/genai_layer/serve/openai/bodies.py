@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
 
@@ -29,11 +29,14 @@ MOST_CONTAINERS = 1 << 14
 MOST_KEYS = 1 << 12
 """Keys of an object."""
 
-_PIECES = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?\s*+(:?)|[\[{]|[\]}]|[^"\[\]{}]++', re.DOTALL)
-"""Parts of JSON: a string, which is a key if a colon follows; a bracket; what separates these."""
+_SYMBOLS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?\s*+(:?)|[\[{]|[\]}]|[^"\[\]{}]++', re.DOTALL)
+"""Symbols of JSON: a string, a key if a colon follows; a bracket; what separates these."""
 
 _ARGUMENTS = b"arguments"
 """Key of a text that is JSON."""
+_CONTAINERS = (b"{", b"[", rb"\u007b", rb"\u005b", rb"\u007B", rb"\u005B")
+_COMMAS = (b",", rb"\u002c", rb"\u002C")
+"""Ways to write what begins and separates parts; JSON in a text may have escapes."""
 
 _WORKERS = Workers()
 
@@ -114,22 +117,22 @@ def check_parts(body: bytes) -> None:
     if _is_small(body):
         return
     counts = _Counts()
-    for found in _PIECES.finditer(body):
+    for found in _SYMBOLS.finditer(body):
         counts.add(found[0], bool(found[1]))
 
 
 def _is_small(body: bytes) -> bool:
     """Return whether not even all characters of a body, also those in texts, exceed a bound."""
-    containers = _containers(body)
+    containers = _count(_CONTAINERS, body)
     return (
         containers <= MOST_CONTAINERS
-        and body.count(b",") + containers <= MOST_VALUES
+        and _count(_COMMAS, body) + containers <= MOST_VALUES
         and body.count(b":") <= MOST_KEYS
     )
 
 
-def _containers(text: bytes) -> int:
-    return text.count(b"{") + text.count(b"[")
+def _count(symbols: Iterable[bytes], text: bytes) -> int:
+    return sum(map(text.count, symbols))
 
 
 class _Counts:
@@ -139,38 +142,39 @@ class _Counts:
         self._values = self._containers = 0
         self._keys = [0]
         """Keys of each object that is open, after a 0 for the text around the body."""
-        self._key = b""
+        self._json_in_text = False
+        """True after a key of JSON in a text; one with escapes may be such a key."""
         self._field: str | None = None
         """Field of the body that the last part belongs to."""
 
-    def add(self, piece: bytes, is_key: bool) -> None:
-        """Count a piece of the text.
+    def add(self, symbol: bytes, is_key: bool) -> None:
+        """Count a symbol of the text.
 
         Raises:
             BadRequest: there are too many parts, or a bracket closes nothing.
         """
         if is_key:
-            self._add_key(piece.rpartition(b'"')[0][1:])
-        elif piece[:1] != b'"' or self._key == _ARGUMENTS:
-            self._add_parts(piece)
+            self._add_key(symbol.rpartition(b'"')[0][1:])
+        elif symbol[:1] != b'"' or self._json_in_text:
+            self._add_parts(symbol)
 
     def _add_key(self, key: bytes) -> None:
-        self._key = key
+        self._json_in_text = key == _ARGUMENTS or b"\\" in key
         self._keys[-1] += 1
         if len(self._keys) == 2:
             self._field = key.decode(errors="replace")
         self._check(self._keys[-1], MOST_KEYS, "keys in an object")
 
-    def _add_parts(self, piece: bytes) -> None:
-        """Count the parts of a piece: a bracket, what separates parts, or JSON in a text."""
-        containers = _containers(piece)
+    def _add_parts(self, symbol: bytes) -> None:
+        """Count the parts of a symbol: a bracket, what separates parts, or JSON in a text."""
+        containers = _count(_CONTAINERS, symbol)
         self._containers += containers
-        self._values += containers + piece.count(b",")
+        self._values += containers + _count(_COMMAS, symbol)
         self._check(self._containers, MOST_CONTAINERS, "objects and lists")
         self._check(self._values, MOST_VALUES, "values")
-        if piece in (b"{", b"["):
+        if symbol in (b"{", b"["):
             self._keys.append(0)
-        elif piece in (b"}", b"]"):
+        elif symbol in (b"}", b"]"):
             self._keys.pop()
             if not self._keys:
                 raise _no_json()
