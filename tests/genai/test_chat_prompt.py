@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genai_layer import ChatHistory, PromptError, TemplateError, Tokenizer
-from genai_layer.chat_prompt import ChatPrompts
+from genai_layer.chat_prompt import ChatPrompts, PromptEncoder
+from genai_layer.errors import PromptTooLong
+from genai_layer.npu import StaticLengths
+from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.testing.toy import SPECIAL, make_tokenizer, write_toy_folder
 
 TEMPLATES = {
@@ -121,3 +124,16 @@ def test_a_pipeline_reads_special_tokens_of_a_user_as_text(speaks) -> None:
     assert lengths == [2 + len("<eos>")] * 2
     raw = pipe.generate(["<eos>"], apply_chat_template=False)
     assert raw.perf_metrics.get_num_input_tokens() == 1
+
+
+def test_a_chat_that_is_too_long_is_rejected_before_it_is_encoded(tmp_path, monkeypatch) -> None:
+    folder = write_toy_folder(tmp_path, chat_template=chat(TEMPLATES["plain"]))
+    tokenizer, raw = Tokenizer(folder), RawPerfMetrics()
+    monkeypatch.setattr(tokenizer, "encode", None)
+    encoder = PromptEncoder(tokenizer, StaticLengths(8, 8))
+    for content in ("a" * 1000, "<eos>" * 1000):
+        history = ChatHistory([{"role": "user", "content": content}])
+        with pytest.raises(PromptTooLong, match="characters, at least"):
+            encoder.chat(history, raw)
+        with pytest.raises(PromptTooLong, match="characters, at least"):
+            encoder.text(content, False, raw)

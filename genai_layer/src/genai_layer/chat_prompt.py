@@ -29,8 +29,10 @@ from genai_layer.chat_history import ChatHistory, Message
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.encoding import check_characters
 from genai_layer.errors import PromptError, TemplateError
+from genai_layer.npu import StaticLengths
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.prompt import Chat, Prompt
+from genai_layer.prompt_limits import check_length
 from genai_layer.tokenizer import Tokenizer
 
 Span = tuple[int, int]
@@ -108,7 +110,9 @@ class _Copy:
         """Special tokens by the ids of their aliases."""
 
     def encode(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        # encode would hold the interpreter's lock.
+        (encoded,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
+        return encoded.ids
 
 
 def _renamed(token: AddedToken, content: str) -> AddedToken:
@@ -139,10 +143,11 @@ class ChatPrompts:
 
     Args:
         tokenizer: has the chat template.
+        lengths: those of an NPU's programs; None if the runtime has no such limits.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer: Tokenizer, lengths: StaticLengths | None = None) -> None:
+        self._tokenizer, self._lengths = tokenizer, lengths
         self._control = ControlTokens(tokenizer.special_tokens, tokenizer.to_json)
 
     def render(self, history: ChatHistory, add_generation_prompt: bool = True) -> ChatPrompt:
@@ -154,8 +159,10 @@ class ChatPrompts:
 
         Raises:
             TemplateError: the model has no template, or the template fails.
+            PromptTooLong: the prompt has too many characters.
         """
         text = self._tokenizer.apply_chat_template(history, add_generation_prompt)
+        check_length(text, self._tokenizer, self._lengths)
         begins = self._control.first_characters
         private = (chr(code) for code in _PRIVATE if chr(code) not in text)
         hidden = dict(zip(map(ord, begins), private, strict=False))
@@ -231,31 +238,30 @@ class PromptEncoder:
 
     Args:
         tokenizer: the model's.
+        lengths: those of an NPU's programs; None if the runtime has no such limits.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._chats = ChatPrompts(tokenizer)
+    def __init__(self, tokenizer: Tokenizer, lengths: StaticLengths | None) -> None:
+        self._tokenizer, self._lengths = tokenizer, lengths
+        self._chats = ChatPrompts(tokenizer, lengths)
 
     def text(self, text: str, template: bool, raw: RawPerfMetrics) -> Prompt:
         """Return the prompt of a text, the only turn of a chat if the template has to wrap it.
 
         Raises:
             TemplateError: the chat template fails.
+            PromptTooLong: the text has too many characters.
         """
         if template and self._tokenizer.chat_template:
             return self.chat(ChatHistory([{"role": "user", "content": text}]), raw)
+        check_length(text, self._tokenizer, self._lengths)
         watch = Stopwatch()
         ids = self._tokenizer.encode(text).input_ids.data[0].tolist()
         raw.tokenization_durations.append(watch.microseconds())
         return Prompt(ids)
 
     def chat(self, history: ChatHistory, raw: RawPerfMetrics) -> Prompt:
-        """Return the prompt of a chat, up to the beginning of the answer.
-
-        Raises:
-            TemplateError: the chat template fails.
-        """
+        """Return the prompt of a chat, up to the beginning of the answer; errors as ``text``."""
         return Chat(history, partial(self._encode, raw=raw))
 
     def _encode(self, history: ChatHistory, raw: RawPerfMetrics) -> list[int]:

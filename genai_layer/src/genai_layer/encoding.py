@@ -146,7 +146,7 @@ def encode_rows(
     Raises:
         ConfigError: the special tokens alone are longer than the truncation allows.
     """
-    encoded = tokenizer.encode_batch(list(texts), add_special_tokens=add_special_tokens)
+    encoded = tokenizer.encode_batch_fast(list(texts), add_special_tokens=add_special_tokens)
     rows = [one.ids for one in encoded]
     if truncation is None:
         return rows

@@ -70,8 +70,12 @@ class StaticLengths:
         """Maximum tokens of a chat whose turns are left out, and that leaves room for an answer."""
         return min(self.max_prompt_len, self.capacity - 1)
 
-    def check_prompt(self, count: int) -> None:
+    def check_prompt(self, count: int, described: str = "") -> None:
         """Reject a prompt that does not fit, unless the cache slides.
+
+        Args:
+            count: number of tokens.
+            described: description of the prompt's length, instead of its tokens.
 
         Raises:
             PromptTooLong: the prompt exceeds MAX_PROMPT_LEN.
@@ -83,7 +87,8 @@ class StaticLengths:
             whole = ", and no earlier turn to leave out"
             advice = f", or set {_ON_FULL}=SLIDE, which reads prompts of any length"
         raise PromptTooLong(
-            f"MAX_PROMPT_LEN={self.max_prompt_len}: the prompt has {count} tokens{whole}; raise "
+            f"MAX_PROMPT_LEN={self.max_prompt_len}: the prompt has "
+            f"{described or f'{count} tokens'}{whole}; raise "
             f"MAX_PROMPT_LEN, e.g. to {-(-count // 64) * 64}, or shorten the prompt{advice}"
         )
 

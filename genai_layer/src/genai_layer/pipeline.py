@@ -132,7 +132,6 @@ class LLMPipeline(TextPipeline):
         imported = device == "NPU" and imports_blob(properties)
         speculation.check_source(imported)
         self._tokenizer = tokenizer
-        self._prompts = PromptEncoder(tokenizer)
         self._config = given.source.generation_config(tokenizer)
         lengths: StaticLengths | None = None
         if device == "NPU":
@@ -142,6 +141,7 @@ class LLMPipeline(TextPipeline):
         find = partial(given.source.model, core, needed=not imported)
         source = speculation, given_properties
         self._generator = TextGenerator(find, target, adapters, tokenizer, *source)
+        self._prompts = PromptEncoder(tokenizer, self._generator.lengths)
         self._config.adapters = adapters
         self._load_time = watch.microseconds() / 1000
 

@@ -11,11 +11,27 @@ from genai_layer.errors import ConfigError, PromptError, PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.npu import OnFull, StaticLengths
 from genai_layer.prompt import Prompt
+from genai_layer.tokenizer import Tokenizer
 
 
 def texts_side_by_side(config: GenerationConfig) -> int:
     """Return the number of texts that are generated side by side after one prompt."""
     return config.num_beams if config.is_beam_search() else config.num_return_sequences
+
+
+def check_length(text: str, tokenizer: Tokenizer, lengths: StaticLengths | None) -> None:
+    """Reject a text that has too many tokens, however it is encoded, before it is encoded.
+
+    A cache that truncates leaves out turns of the text first.
+
+    Raises:
+        PromptTooLong: the text is too long.
+    """
+    if lengths is None or lengths.on_full is not OnFull.ERROR:
+        return
+    if len(text) > lengths.max_prompt_len:
+        least = tokenizer.least_tokens(text)
+        lengths.check_prompt(least, f"{len(text)} characters, at least {least} tokens")
 
 
 def fitted(prompt: Prompt, lengths: StaticLengths | None) -> Prompt:

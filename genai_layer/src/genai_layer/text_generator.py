@@ -109,13 +109,13 @@ class TextGenerator:
                 target.core, find(), target.device, target.properties, inserted
             )
             self._request: InferRequest = compiled.create_infer_request()
-            self._lengths = settled_lengths(compiled, target.lengths, from_blob)
+            self.lengths = settled_lengths(compiled, target.lengths, from_blob)
         place = Place(target.device, given, target.core, tokenizer)
         self._adapters = control(self._request, adapters, from_blob)
         self._grammars = GrammarCompiler(tokenizer)
         self._tokenizer = tokenizer
-        self._assistant = speculation.open(place, self._lengths)
-        self._sliding = SlidingHistory(least_to_continue(self._lengths))
+        self._assistant = speculation.open(place, self.lengths)
+        self._sliding = SlidingHistory(least_to_continue(self.lengths))
         self._shortened: Prompt | Truncation = _NOTHING
 
     def run(
@@ -143,8 +143,8 @@ class TextGenerator:
         """
         self._shortened = _NOTHING
         config, metrics, vocabulary = call.config, call.metrics, self._tokenizer.vocabulary_size
-        prompts = [fitted(prompt, self._lengths) for prompt in prompts]
-        limits = [limits_of(one.ids, config, vocabulary, self._lengths) for one in prompts]
+        prompts = [fitted(prompt, self.lengths) for prompt in prompts]
+        limits = [limits_of(one.ids, config, vocabulary, self.lengths) for one in prompts]
         sink = sink_of_one_text(call.streamer, config, len(prompts))
         constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
@@ -152,7 +152,7 @@ class TextGenerator:
         drafters = [assistant.drafter(one.ids, config) if assistant else None for one in prompts]
         results: list[list[GeneratedSequence]] = []
         for prompt, limit, drafter in zip(prompts, limits, drafters, strict=True):
-            truncation = truncation_of(prompt, config, self._lengths)
+            truncation = truncation_of(prompt, config, self.lengths)
             task = Task(
                 prompt=prompt.ids,
                 config=config,

@@ -22,6 +22,7 @@ from genai_layer.openvino_tokenizer import CLEAN_UP, UNSETTLED
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
+from genai_layer.token_lengths import least_tokens, longest_token
 from genai_layer.tokenizer_content import find_source, read_content
 from genai_layer.vocabulary import token_bytes
 
@@ -307,11 +308,19 @@ class Tokenizer:
         """Return True: every tokenizer.json joins pairs of texts."""
         return True
 
+    def least_tokens(self, text: str) -> int:
+        """Return a text's minimum number of tokens, without encoding it; 0 if unknown. Ours."""
+        return least_tokens(text, self._longest_token)
+
     @property
     def vocabulary_size(self) -> int:
         """Number of token ids: the largest one plus 1."""
         known = self._tokenizer.get_vocab(with_added_tokens=True)
         return max(known.values(), default=0) + 1
+
+    @cached_property
+    def _longest_token(self) -> int | None:
+        return longest_token(self._tokenizer)
 
     @cached_property
     def _bytes(self) -> list[bytes]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.genai.serve.conftest import Parts, greedy, run, text_of
 
 from genai_layer import ConfigError, GenerationFinishReason, StructuredOutputConfig
+from genai_layer.batching.request import GenerationHandle, GenerationStatus
+from genai_layer.chat_prompt import PromptEncoder
+from genai_layer.errors import PromptTooLong
 from genai_layer.serve.engine import running as running_module
 from genai_layer.serve.errors import (
     BadRequest,
@@ -16,6 +21,7 @@ from genai_layer.serve.errors import (
     ShuttingDown,
     SlowReader,
     TimedOut,
+    TooLong,
     as_serve_error,
 )
 
@@ -176,6 +182,63 @@ def test_a_shutdown_lets_requests_finish_or_ends_them(parts: Make) -> None:
         with pytest.raises(ShuttingDown):
             await text_of(long)
         await ending
+
+    run(ask())
+
+
+def test_prompts_that_are_read_wait_in_the_queue(parts: Make) -> None:
+    async def ask() -> None:
+        model = await parts(queue=1).models.text("toy")
+        free = threading.Event()
+        reading = asyncio.ensure_future(model.encode(1, lambda _: free.wait(60)))
+        await until(lambda: model.queue == 1)
+        assert not model.idle
+        with pytest.raises(QueueFull):
+            await model.encode_text("hello")
+        free.set()
+        assert await reading
+        assert model.idle
+        assert len((await model.encode_text("hello")).ids) == len("hello")
+
+    run(ask())
+
+
+def test_a_prompt_that_is_too_long_is_the_clients_error(parts: Make) -> None:
+    def too_long(_: PromptEncoder) -> None:
+        raise PromptTooLong("MAX_PROMPT_LEN=8: the prompt has 9 tokens")
+
+    async def ask() -> None:
+        model = await parts().models.text("toy")
+        with pytest.raises(TooLong, match="has 9 tokens"):
+            await model.encode(1, too_long)
+        assert model.idle
+
+    run(ask())
+
+
+def test_a_client_that_leaves_while_its_request_is_added_ends_it(
+    parts: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask() -> None:
+        model = await parts().models.text("toy")
+        add, adds, left = model.pipeline.add_prompt, threading.Event(), threading.Event()
+        handles: list[GenerationHandle] = []
+
+        def slow(*given: Any) -> tuple[GenerationHandle, int]:
+            adds.set()
+            left.wait(60)
+            added = add(*given)
+            handles.append(added[0])
+            return added
+
+        monkeypatch.setattr(model.pipeline, "add_prompt", slow)
+        request = asyncio.ensure_future(model.submit([7, 8], ENDLESS, ""))
+        await until(adds.is_set)
+        request.cancel()
+        await asyncio.wait([request])
+        left.set()
+        await until(lambda: bool(handles))
+        await until(lambda: handles[0].get_status() is GenerationStatus.CANCEL)
 
     run(ask())
 

@@ -85,13 +85,13 @@ class TokenPrompts:
     """Prompts of a model that reads token ids; ``Prompts``.
 
     Args:
-        tokenizer: the model's.
+        encoder: the model's.
     """
 
     wraps_added: ClassVar[bool] = False
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._encoder = PromptEncoder(tokenizer)
+    def __init__(self, encoder: PromptEncoder) -> None:
+        self._encoder = encoder
 
     def prepare(
         self,

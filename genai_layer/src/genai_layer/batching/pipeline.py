@@ -34,6 +34,7 @@ from genai_layer.batching.results import (
 from genai_layer.batching.scheduler import PipelineMetrics, Scheduler
 from genai_layer.batching.vision import has_vision, open_vision
 from genai_layer.chat_history import ChatHistory
+from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.checked import checked
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.detokenizer import TextDecoder
@@ -42,7 +43,7 @@ from genai_layer.exclusive import KeepsChat, one_at_a_time, with_turn
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.model_kinds import check_reader
-from genai_layer.npu import imports_blob
+from genai_layer.npu import StaticLengths, imports_blob
 from genai_layer.observation import ObservesBatching
 from genai_layer.parsers.streamer import begin_parsing
 from genai_layer.prompt import Prompt
@@ -117,13 +118,14 @@ class ContinuousBatchingPipeline(KeepsChat):
         core = load_core(given.device) if core is None else core
         target = core, folder, given.device, given.properties, given.scheduler
         speculation, assistant = given.speculation, None
-        prompts: Prompts = TokenPrompts(self._tokenizer)
+        prompts: Prompts
         if has_vision(folder):
             speculation.exclude_images()
             model, prompts = open_vision(*target, self._tokenizer)
         else:
             speculation.check_source(given.device == "NPU" and imports_blob(given.properties))
             model = compile_batched(*target, speculation.step_tokens(self._config))
+            prompts = TokenPrompts(PromptEncoder(self._tokenizer, model.lengths))
             place = Place(given.device, given.properties, core, self._tokenizer)
             assistant = speculation.open(place, model.lengths, shared=False)
         self._model = model
@@ -148,6 +150,9 @@ class ContinuousBatchingPipeline(KeepsChat):
         """Return the tokens of prompt and answer together; None for no limit. Ours."""
         lengths = self._model.lengths
         return None if lengths is None else lengths.max_prompt_len + lengths.min_response_len
+    def get_lengths(self) -> StaticLengths | None:
+        """Return the lengths of an NPU's programs; None on other devices. Ours."""
+        return self._model.lengths
 
     def get_metrics(self) -> PipelineMetrics:
         """Return the metrics of the last step."""

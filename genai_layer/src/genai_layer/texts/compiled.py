@@ -73,7 +73,7 @@ class TextEncoder:
             raise PromptError("the list of texts is empty")
         check_texts(texts)
         try:
-            encoded = self._tokenizer.encode_batch(list(texts))
+            encoded = self._tokenizer.encode_batch_fast(list(texts))
         except Exception as error:  # the library raises plain Exception
             raise PromptError(f"the texts cannot be cut to max_length: {error}") from error
         for number, one in enumerate(encoded):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from genai_layer import GenAIError, GenerationConfig, GenerationFinishReason, Tokenizer
+from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.contract import Chunk, Embeddings, ModelCard, Ranking
 from genai_layer.serve.errors import QueueFull, ServeError, UnknownModel, as_serve_error
@@ -86,14 +87,18 @@ class ScriptedModel:
     def defaults(self) -> GenerationConfig:
         return GenerationConfig(eos_token_id=EOS)
 
+    async def encode(self, size: int, encode: Callable[[PromptEncoder], Any]) -> Any:
+        return encode(PromptEncoder(self.tokenizer, None))
+
+    async def encode_text(self, text: str) -> Prompt:
+        return Prompt(self.tokenizer.encode(text).input_ids.data[0].tolist())
+
     async def submit(
-        self, prompt: str | list[int] | Prompt, config: GenerationConfig, request_id: str
+        self, prompt: list[int] | Prompt, config: GenerationConfig, request_id: str
     ) -> ScriptedRunning:
         config.validate()
         if len(self.submitted) >= self.room:
             raise QueueFull("8 requests wait; try again later", headers={"Retry-After": "3"})
-        if isinstance(prompt, str):
-            prompt = self.tokenizer.encode(prompt).input_ids.data[0].tolist()
         if isinstance(prompt, Prompt):
             prompt = prompt.ids
         script = self.scripts[len(self.submitted) % len(self.scripts)]

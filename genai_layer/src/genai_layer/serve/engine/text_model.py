@@ -11,19 +11,26 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
 
 from genai_layer.batching.pipeline import ContinuousBatchingPipeline
 from genai_layer.batching.request import GenerationHandle
+from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.errors import PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
-from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.perf_metrics import PerfMetrics, RawPerfMetrics
 from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.activity import Commons, timed_out
 from genai_layer.serve.engine.running import RunningRequest
 from genai_layer.serve.engine.times import CompletionRate, RequestTimes, check_queue
 from genai_layer.serve.errors import BadRequest, TooLong
+from genai_layer.serve.workers import Workers
 from genai_layer.tokenizer import Tokenizer
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -99,6 +106,25 @@ def _wake(requests: Sequence[RunningRequest]) -> None:
         request.wake()
 
 
+Added = tuple[GenerationHandle, int]
+"""Handle of a request in the pipeline, and the tokens of its prompt."""
+
+
+async def _added(adding: Coroutine[Any, Any, Added]) -> Added:
+    """Return the request that is being added; if the client leaves, it ends once it is added."""
+    task = asyncio.ensure_future(adding)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_cancel)
+        raise
+
+
+def _cancel(task: asyncio.Future[Added]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result()[0].cancel()
+
+
 class ServedTextModel:
     """Language model of a server; its methods are called in the event loop's thread.
 
@@ -126,8 +152,10 @@ class ServedTextModel:
         self._metrics = commons.metrics
         self._stepper = Stepper(pipeline, self._note_change)
         self._rate = CompletionRate()
+        self._encoder = PromptEncoder(self.tokenizer, pipeline.get_lengths())
+        self._workers = Workers()
         self._adding = 0
-        """Requests whose prompts are being encoded."""
+        """Requests whose prompts are read."""
         self._numbers = itertools.count()
         self._names: dict[int, str] = {}
 
@@ -167,6 +195,30 @@ class ServedTextModel:
         """True if no request waits or runs."""
         return not self._adding and not self._stepper.followed
 
+    async def encode(self, size: int, encode: Callable[[PromptEncoder], T]) -> T:
+        """Return the result of a function that encodes texts, in a thread; see ``Workers``.
+
+        Args:
+            size: characters of the texts.
+            encode: receives the model's encoder.
+
+        Raises:
+            QueueFull, ShuttingDown: see ``submit``.
+            TooLong: a text is too long.
+            PromptError, TemplateError: see ``PromptEncoder``.
+        """
+        with self._place_in_queue():
+            return await self._workers.run(size, partial(encode, self._encoder))
+
+    async def encode_text(self, text: str) -> Prompt:
+        """Return the prompt of a text, with the tokenizer's special tokens but no chat template.
+
+        Raises:
+            QueueFull, ShuttingDown, TooLong, PromptError: see ``encode``.
+        """
+        raw = RawPerfMetrics()
+        return await self.encode(len(text), lambda encoder: encoder.text(text, False, raw))
+
     def request_ids(self) -> Mapping[int, str]:
         """Return the names of the requests that wait or run, by their numbers in the pipeline."""
         return dict(self._names)
@@ -177,8 +229,7 @@ class ServedTextModel:
         """Add a request to the queue.
 
         Args:
-            prompt: a text, which gets the tokenizer's special tokens but no chat template; ids; or
-                a chat's prompt.
+            prompt: a text, as for ``encode_text``; ids; or a prompt.
             config: parameters.
             request_id: name of the request in logs and observations.
 
@@ -190,15 +241,14 @@ class ServedTextModel:
             ConfigError, PromptError: see ``ContinuousBatchingPipeline.add_request``.
         """
         arrived = time.monotonic()
-        self._activity.check()
         config = self._bounded(config)
-        check_queue(self.name, self.queue, self.queue_limit, self._rate)
+        if isinstance(prompt, str):
+            prompt = await self.encode_text(prompt)
+        made = Prompt(prompt) if isinstance(prompt, list) else prompt
         number = next(self._numbers)
-        self._adding += 1
-        try:
-            handle, count = await asyncio.to_thread(self._add, number, prompt, config)
-        finally:
-            self._adding -= 1
+        add = partial(self.pipeline.add_prompt, number, made, config)
+        with self._place_in_queue():
+            handle, count = await _added(self._workers.run(len(made.ids), add))
         times = RequestTimes(self._metrics, self.name, count, arrived)
         left = max(self._limits.timeout - (time.monotonic() - arrived), 0)
         return self._run(RunningRequest(handle, count, times), number, request_id, left)
@@ -226,17 +276,23 @@ class ServedTextModel:
         self._note_change()
         return request
 
-    def _add(
-        self, number: int, prompt: str | list[int] | Prompt, config: GenerationConfig
-    ) -> tuple[GenerationHandle, int]:
-        """Encode a prompt, and add its request to the pipeline; in a thread of its own."""
-        if isinstance(prompt, str):
-            prompt = Prompt(self.tokenizer.encode(prompt).input_ids.data[0].tolist())
-        made = Prompt(prompt) if isinstance(prompt, list) else prompt
+    @contextmanager
+    def _place_in_queue(self) -> Generator[None]:
+        """Count a request, whose prompt is read, as one that waits.
+
+        Raises:
+            QueueFull, ShuttingDown: see ``submit``.
+            TooLong: the prompt is too long.
+        """
+        self._activity.check()
+        check_queue(self.name, self.queue, self.queue_limit, self._rate)
+        self._adding += 1
         try:
-            return self.pipeline.add_prompt(number, made, config)
+            yield
         except PromptTooLong as error:
             raise TooLong(str(error)) from error
+        finally:
+            self._adding -= 1
 
     def _bounded(self, config: GenerationConfig) -> GenerationConfig:
         """Return the parameters with the server's limit of an answer, if they have none.

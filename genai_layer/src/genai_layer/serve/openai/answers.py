@@ -93,7 +93,8 @@ async def start_choices(
     """
     running: list[RunningRequest] = []
     try:
-        for prompt in prompts:
+        for given in prompts:
+            prompt = await model.encode_text(given) if isinstance(given, str) else given
             for config in configs:
                 running.append(await model.submit(prompt, config, request_id))
     except BaseException as error:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, cast
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
@@ -130,10 +128,6 @@ def _call(call_id: str, name: str, arguments: str, place: str) -> dict[str, Any]
     return {"id": call_id, "type": "function", "function": function}
 
 
-_ENCODERS: WeakKeyDictionary[ServedTextModel, PromptEncoder] = WeakKeyDictionary()
-"""Encoders of the loaded models; each keeps what it computes of a tokenizer."""
-
-
 @dataclass(frozen=True, slots=True)
 class Turn:
     """Turn of a model."""
@@ -164,20 +158,34 @@ async def prepare_turn(
     Raises:
         BadRequest: the model has no chat template, the template rejects the messages, or the
             model cannot write such an answer.
-        PromptError: a text cannot be encoded.
+        PromptError, QueueFull, ShuttingDown, TooLong: see ``ServedTextModel.encode``.
     """
     if not model.tokenizer.template_for(bool(offer.functions)):
         raise BadRequest(
             f"messages: the model {model.name} has no chat template; use /v1/completions",
             param="messages",
         )
-    form = None
-    grammar = text_grammar
-    if offer.functions:
-        form = _form(model.tokenizer, guided=offer.forced or text_grammar is not None)
-        grammar = None if form is None else call_grammar(offer, form, text_grammar)
-    prompt = await asyncio.to_thread(_encode, model, messages, offer, variables or {})
-    return Turn(prompt, grammar, _reader(form, offer))
+    def make(encoder: PromptEncoder) -> Turn:
+        form = None
+        grammar = text_grammar
+        if offer.functions:
+            form = _form(model.tokenizer, guided=offer.forced or text_grammar is not None)
+            grammar = None if form is None else call_grammar(offer, form, text_grammar)
+        prompt = _encode(model.name, encoder, messages, offer, variables or {})
+        return Turn(prompt, grammar, _reader(form, offer))
+
+    return await model.encode(_characters([messages, offer.definitions, variables]), make)
+
+
+def _characters(value: Any) -> int:
+    """Return the number of characters in the texts of messages and definitions."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_characters, cast(Mapping[str, Any], value).values()))
+    if isinstance(value, Sequence):
+        return sum(map(_characters, cast(Sequence[Any], value)))
+    return 0
 
 
 def _form(tokenizer: Tokenizer, *, guided: bool) -> Form | None:
@@ -194,14 +202,12 @@ def _reader(form: Form | None, offer: Offer) -> Callable[[], Reader]:
 
 
 def _encode(
-    model: ServedTextModel,
+    name: str,
+    encoder: PromptEncoder,
     messages: Sequence[TemplateMessage],
     offer: Offer,
     variables: Mapping[str, Any],
 ) -> Prompt:
-    encoder = _ENCODERS.get(model)
-    if encoder is None:
-        encoder = _ENCODERS[model] = PromptEncoder(model.tokenizer)
     history = ChatHistory(messages)
     history.set_tools(offer.definitions)
     history.set_extra_context(variables)
@@ -209,6 +215,6 @@ def _encode(
         return encoder.chat(history, RawPerfMetrics())
     except TemplateError as error:
         raise BadRequest(
-            f"messages: {model.name}: {error.problem}; change the messages or the tools",
+            f"messages: {name}: {error.problem}; change the messages or the tools",
             param="messages",
         ) from error
