@@ -9,6 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.genai.serve.openai.conftest import Serve
 
+from genai_layer.serve.openai.texts import MOST_CHARACTERS
+
 
 def test_the_client_unpacks_embeddings(serve: Serve) -> None:
     """The client requests base64 unless a format is given."""
@@ -20,6 +22,34 @@ def test_the_client_unpacks_embeddings(serve: Serve) -> None:
         assert reply.usage.prompt_tokens == 4
     reply = client.embeddings.create(model="embed", input="abc")
     assert reply.data[0].embedding == [3.0, 0.5]
+
+
+LONG = "a" * (MOST_CHARACTERS + 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "param"),
+    [
+        ("embeddings", {"model": "embed", "input": LONG}, "input"),
+        ("embeddings", {"model": "embed", "input": ["a", LONG]}, "input.1"),
+        ("rerank", {"model": "rank", "query": LONG, "documents": ["a"]}, "query"),
+        ("rerank", {"model": "rank", "query": "a", "documents": [LONG]}, "documents.0"),
+        (
+            "rerank",
+            {"model": "rank", "query": "a", "documents": [{"text": LONG}]},
+            "documents.0.text",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_characters_of_a_text_are_bounded(
+    serve: Serve, http: TestClient, path: str, values: Any, param: str
+) -> None:
+    serve("x")
+    reply = http.post(f"/v1/{path}", json=values)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["param"]) == (400, param)
+    assert "at most 262144 characters" in error["message"]
 
 
 @pytest.mark.parametrize(

@@ -80,13 +80,13 @@ class Tasks:
         self, inputs: Sequence[S], compute: Callable[[S], tuple[T, int]], left: asyncio.Event
     ) -> tuple[list[T], int]:
         arrived, results, tokens = time.monotonic(), list[T](), 0
-        async with self._device:
-            for one in inputs:
+        for one in inputs:
+            async with self._device:  # requests take turns, input by input
                 if left.is_set():
                     break
                 result, count = await asyncio.to_thread(compute, one)
-                results.append(result)
-                tokens += count
+            results.append(result)
+            tokens += count
         times = RequestTimes(self._commons.metrics, self.name, tokens, arrived)
         times.note_end("abort" if left.is_set() else "stop", 0)
         self._commons.metrics.prompt_tokens.labels(self.name).inc(tokens)

@@ -22,13 +22,17 @@ from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.schemas.tokens import EmbeddingUsage
 
 MOST_TEXTS = 2048
+MOST_CHARACTERS = 1 << 18
+"""Characters of a text: a text is encoded as a whole, however little of it the model reads."""
+
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
 class EmbeddingRequest(Body):
     """Texts to embed; ids of tokens are not supported."""
 
     model: str
-    input: str | Annotated[list[str], Field(min_length=1, max_length=MOST_TEXTS)]
+    input: Text | Annotated[list[Text], Field(min_length=1, max_length=MOST_TEXTS)]
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: None = None
     user: Inert = None
@@ -55,15 +59,15 @@ class EmbeddingReply(Reply):
 class Document(Body):
     """Document as an object."""
 
-    text: str
+    text: Text
 
 
 class RerankRequest(Body):
     """Query, and documents to rank."""
 
     model: str
-    query: str
-    documents: Annotated[list[str | Document], Field(min_length=1, max_length=MOST_TEXTS)]
+    query: Text
+    documents: Annotated[list[Text | Document], Field(min_length=1, max_length=MOST_TEXTS)]
     top_n: Annotated[int, Field(ge=1, lt=1 << 31)] | None = None
     """Number of results; by default all documents."""
     return_documents: bool | None = None
