@@ -34,6 +34,21 @@ _BROKEN = (
 )
 
 
+def _attack(prompt: str, **fields: Any) -> bytes:
+    """Return a body whose prompt is JSON."""
+    return f'{{"model": "demo", {json.dumps(fields)[1:-1]}, "prompt": {prompt}}}'.encode()
+
+
+ATTACKS = {
+    "objects": _attack("[" + '{"a":1},' * 200_000 + "{}]", n=1),
+    "empty lists": _attack("[" + "[]," * 1_300_000 + "[]]", n=1),
+    "unknown keys": _attack('"a"', **{f"k{number}": 1 for number in range(250_000)}),
+    "a long key": _attack('"a"', **{"k" * 3_900_000: 1}),
+    "a long text": _attack('"' + "a long text " * 325_000 + '"', n=1),
+}
+"""Bodies of a few megabytes that are rejected; parsing them, or their text, would take far more."""
+
+
 @dataclass
 class Tally:
     """Results of a load."""

@@ -80,6 +80,12 @@ class ServerProcess:
         words = Path(f"/proc/{self.process.pid}/statm").read_text().split()
         return int(words[1]) * _PAGE
 
+    def peak_memory(self) -> int:
+        """Return the largest number of resident bytes since the process began."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        (peak,) = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+        return int(peak) << 10
+
     def processor_seconds(self) -> float:
         """Return the seconds that the process used a processor, in all its threads."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()

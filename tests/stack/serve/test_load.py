@@ -38,6 +38,14 @@ def test_no_answer_is_wrong_no_slot_is_lost_and_the_memory_stays(
             assert tally.answers > 0
             assert set(tally.behaviours) == set(serve_load.ROUGH)
             assert set(tally.statuses) <= FINE
+
+        async def attacked(body: bytes, clients: int = 8) -> None:
+            sent = [client.post(body) for _ in range(clients)]
+            assert {status for status, _ in await asyncio.gather(*sent)} == {400}
+
+        for body in serve_load.ATTACKS.values():
+            asyncio.run(attacked(body))
+        assert server.peak_memory() < MOST_MEMORY
         end = time.monotonic() + 30
         while busy(server) and time.monotonic() < end:
             time.sleep(0.05)
