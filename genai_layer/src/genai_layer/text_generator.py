@@ -110,6 +110,7 @@ class TextGenerator:
             )
             self._request: InferRequest = compiled.create_infer_request()
             self.lengths = settled_lengths(compiled, target.lengths, from_blob)
+            """Lengths of an NPU's programs; None on other devices."""
         place = Place(target.device, given, target.core, tokenizer)
         self._adapters = control(self._request, adapters, from_blob)
         self._grammars = GrammarCompiler(tokenizer)
