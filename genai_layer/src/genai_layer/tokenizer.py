@@ -308,6 +308,7 @@ class Tokenizer:
         """Return True: every tokenizer.json joins pairs of texts."""
         return True
 
+    @checked
     def least_tokens(self, text: str) -> int:
         """Return a text's minimum number of tokens, without encoding it; 0 if unknown. Ours."""
         return least_tokens(text, self._longest_token)
