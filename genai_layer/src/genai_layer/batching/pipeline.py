@@ -146,10 +146,6 @@ class ContinuousBatchingPipeline(KeepsChat):
         """Return the maximum number of sequences that run at a time. Ours."""
         return self._model.places.count
 
-    def get_max_model_len(self) -> int | None:
-        """Return the tokens of prompt and answer together; None for no limit. Ours."""
-        lengths = self._model.lengths
-        return None if lengths is None else lengths.max_prompt_len + lengths.min_response_len
     def get_lengths(self) -> StaticLengths | None:
         """Return the lengths of an NPU's programs; None on other devices. Ours."""
         return self._model.lengths

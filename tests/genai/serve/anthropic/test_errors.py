@@ -30,8 +30,9 @@ from genai_layer.serve.errors import NoRoom, TimedOut
         ({"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}, "context_"),
         ({"tool_choice": {"type": "any"}}, "tool_choice: "),
         ({"stream_options": {}}, "stream_options: is unknown"),
+        ({"messages": [[]] * 17_000}, "messages: more than 16384 objects and lists"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 def test_fields_that_are_not_supported_are_rejected_by_name(
     serve: Serve, ask: Ask, values: Any, begin: str

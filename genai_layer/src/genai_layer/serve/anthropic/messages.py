@@ -38,6 +38,7 @@ from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.answers import Answers, start_choices, textless_stops
+from genai_layer.serve.openai.bodies import BodyRoute
 from genai_layer.serve.openai.counts import new_id, usage_of
 from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.streams import EventStream, event, reported
@@ -48,7 +49,7 @@ _REASONS: dict[str, StopReason] = {"length": "max_tokens", "tool_calls": "tool_u
 
 def messages_router(models: ModelRegistry) -> APIRouter:
     """Return the routes of messages."""
-    router = APIRouter(tags=["Anthropic"])
+    router = APIRouter(tags=["Anthropic"], route_class=BodyRoute)
     described = replies(MessageReply, streams=True) | ANTHROPIC_ERRORS
 
     @router.post(PATH, responses=described)

@@ -172,7 +172,8 @@ class ServedTextModel:
     @property
     def max_model_len(self) -> int | None:
         """Tokens of prompt and answer together; None if the runtime has no limit."""
-        return self.pipeline.get_max_model_len()
+        lengths = self.pipeline.get_lengths()
+        return None if lengths is None else lengths.max_prompt_len + lengths.min_response_len
 
     @property
     def queue(self) -> int:

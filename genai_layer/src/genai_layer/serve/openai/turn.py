@@ -165,6 +165,7 @@ async def prepare_turn(
             f"messages: the model {model.name} has no chat template; use /v1/completions",
             param="messages",
         )
+
     def make(encoder: PromptEncoder) -> Turn:
         form = None
         grammar = text_grammar
