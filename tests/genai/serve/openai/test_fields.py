@@ -103,6 +103,63 @@ def test_a_wrong_field_is_named(serve: Serve, http: TestClient, values, param, t
     assert error["type"] == "invalid_request_error"
 
 
+LONE = "a\ud800b"
+FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+SCHEMA = {"type": "json_schema", "name": "s", "schema": {"description": LONE}}
+ASKED: Any = {
+    "responses": {"model": "toy", "input": "a"},
+    "chat/completions": CHAT,
+    "completions": {"model": "toy", "prompt": "a"},
+    "embeddings": {"model": "embed", "input": "a"},
+    "rerank": {"model": "rank", "query": "a", "documents": ["a"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "param"),
+    [
+        ("responses", {"metadata": {"a": LONE}}, "metadata.a"),
+        ("responses", {"metadata": {LONE: "a"}}, "metadata"),
+        ("responses", {"metadata": {LONE: 5}}, "metadata"),
+        ("responses", {"instructions": LONE}, "instructions"),
+        ("responses", {"input": [{"role": "user", "content": LONE}]}, "input.0.content"),
+        (
+            "responses",
+            {"tools": [{"type": "function", **FUNCTION, "description": LONE}]},
+            "tools.0",
+        ),
+        ("responses", {"tools": [{"type": "function", "name": LONE}]}, "tools.0.name"),
+        ("responses", {"tool_choice": LONE}, "tool_choice"),
+        ("responses", {"text": {"format": SCHEMA}}, "text.format.schema"),
+        ("responses", {"text": {"format": {"type": LONE}}}, "text.format"),
+        ("responses", {"user": {"a": [LONE]}}, "user"),
+        ("responses", {"user": {LONE: 1}}, "user"),
+        ("responses", {LONE: 1}, ""),
+        ("chat/completions", {"metadata": {"a": LONE}}, "metadata"),
+        ("chat/completions", {"messages": [{"role": LONE, "content": "a"}]}, "messages.0"),
+        ("chat/completions", {"stop": ["a", LONE]}, "stop.1"),
+        (
+            "chat/completions",
+            {"tools": [{"type": "function", "function": {"name": LONE}}]},
+            "tools",
+        ),
+        ("completions", {"prompt": ["a", LONE]}, "prompt.1"),
+        ("embeddings", {"input": [LONE]}, "input.0"),
+        ("rerank", {"query": LONE}, "query"),
+        ("rerank", {"documents": [{"text": LONE}]}, "documents.0.text"),
+    ],
+    ids=ascii,
+)
+def test_a_text_that_is_no_unicode_is_the_clients_error(
+    serve: Serve, http: TestClient, path: str, values: Any, param: str
+) -> None:
+    serve("x")
+    body = json.dumps(ASKED[path] | values).encode()
+    reply = http.post(f"/v1/{path}", content=body, headers={"content-type": "application/json"})
+    assert reply.status_code == 400, reply.text
+    assert (reply.json()["error"]["param"] or "").startswith(param)
+
+
 def nested(levels: int) -> Any:
     value: Any = 1
     for _ in range(levels):

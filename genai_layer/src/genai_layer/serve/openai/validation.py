@@ -8,12 +8,14 @@ from typing import Any, cast
 from fastapi import FastAPI
 
 from genai_layer.serve.errors import BadRequest
+from genai_layer.serve.openai.schemas.base import NO_TEXT
 
 _TEXTS = {
     "none_required": "is not supported; leave it out",
     "extra_forbidden": "is unknown; remove it",
     "missing": "is missing; add it",
     "model_type": "should be an object",
+    NO_TEXT: "has a lone surrogate, which is no character; remove it",
     "json_invalid": "the body is no JSON; send a JSON object",
 }
 """Our texts instead of pydantic's, by its types of errors."""
@@ -24,8 +26,10 @@ def rejection(errors: Sequence[Any], body: object) -> BadRequest:
 
     Args:
         errors: their descriptions.
-        body: the body that was rejected.
+        body: the body that was rejected; bytes if its content type is not JSON's.
     """
+    if isinstance(body, bytes):
+        return BadRequest("Content-Type: the body is not sent as JSON; send application/json")
     chosen = max(errors, key=lambda one: _weight(one, body))
     kind, path = chosen["type"], _path(chosen, body)
     text = _TEXTS.get(kind) or chosen["msg"].removeprefix("Input ")

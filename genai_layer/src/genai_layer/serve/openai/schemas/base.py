@@ -5,6 +5,7 @@ Parameters of sampling and of streaming are those that the endpoints of text sha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
@@ -14,6 +15,11 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 _MAX_DEPTH = 64
 """Levels of a JSON value; each level costs frames of the interpreter's stack."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+NO_TEXT = "string_unicode"
+"""pydantic's type of the error of a text with a lone surrogate, which no UTF-8 can carry."""
 
 
 def _stop_at_first_errors(part: Any) -> None:
@@ -29,9 +35,10 @@ def _stop_at_first_errors(part: Any) -> None:
 
 
 class Body(BaseModel):
-    """Body of a request: unknown fields and other types are rejected."""
+    """Body of a request: unknown fields, other types and lone surrogates are rejected."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    # pydantic looks at the characters of texts that have a bound; this one admits all lengths.
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, str_min_length=0)
 
     @classmethod
     def __get_pydantic_core_schema__(
@@ -52,16 +59,19 @@ class Reply(BaseModel):
 
 
 def _bounded(value: Any) -> Any:
-    """Return a JSON value of bounded depth.
+    """Return a JSON value of bounded depth whose texts are characters.
 
     Raises:
-        PydanticCustomError: the value has too many levels.
+        PydanticCustomError: the value has too many levels, or a lone surrogate.
     """
     level = [value]
     for _ in range(_MAX_DEPTH):
         inner: list[Any] = []
         for one in level:
+            if isinstance(one, str) and _SURROGATE.search(one):
+                raise PydanticCustomError(NO_TEXT, "has a lone surrogate")
             if isinstance(one, dict):
+                inner += cast(dict[str, Any], one)
                 inner += cast(dict[str, Any], one).values()
             elif isinstance(one, list):
                 inner += cast(list[Any], one)
