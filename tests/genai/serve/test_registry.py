@@ -15,7 +15,14 @@ from tests.genai.serve.conftest import TABLE, Parts, greedy, run, text_of
 
 from genai_layer import ModelError
 from genai_layer.serve.engine.contract import Kind
-from genai_layer.serve.errors import NoRoom, ShuttingDown, UnknownModel, Unusable, WrongKind
+from genai_layer.serve.errors import (
+    NeverFits,
+    NoRoom,
+    ShuttingDown,
+    UnknownModel,
+    Unusable,
+    WrongKind,
+)
 from genai_layer.serve.models import opening
 from genai_layer.serve.models.opening import open_model
 from genai_layer.serve.models.spec import ModelSpec
@@ -100,12 +107,14 @@ def test_models_that_cannot_be_loaded_are_rejected(parts: Make) -> None:
 
     async def ask() -> None:
         made = parts("a", max_bytes=99)
-        with pytest.raises(NoRoom, match="has 100 bytes of weights"):
+        with pytest.raises(NeverFits, match="has 100 bytes of weights") as caught:
             await made.models.text("a")
+        assert caught.value.status < 500, "clients repeat a request after 500 and more"
         made = parts("a", before=broken)
         for _ in range(2):
             with pytest.raises(Unusable, match=r"model 'a' cannot be loaded: model\.xml: damaged"):
                 await made.models.text("a")
+        assert Unusable("").headers["x-should-retry"] == "false"
         with pytest.raises(UnknownModel, match="available: a"):
             await made.models.text("z")
         with pytest.raises(WrongKind, match="of kind text, and the endpoint needs rerank"):

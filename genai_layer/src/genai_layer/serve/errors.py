@@ -3,16 +3,22 @@
 ServeError (GenAIError)
 ├── BadRequest        400  a parameter is missing, wrong or not supported
 │   ├── WrongKind          the model is of another kind than the endpoint
-│   └── TooLong            prompt and answer exceed the model's context
+│   ├── TooLong            prompt and answer exceed the model's context
+│   ├── NeverFits          the model has more weights than the server may load
+│   └── BadHttp            the bytes of a connection are no HTTP
 ├── Unauthorized      401  the API key is missing or wrong
+├── ForeignOrigin     403  a page of another origin sends a request that changes something
 ├── UnknownModel      404  the server has no model of this name
 ├── UnknownRoute      404  the route does not exist, or does not have the method (405)
+├── HeadTimeout       408  the head of a request did not arrive in time
 ├── BodyTimeout       408  the body did not arrive in time
 ├── NotLoaded         409  the model is not loaded, so there is nothing to observe
 ├── NotObservable     409  the model's runtime does not show what it does
 ├── TooLarge          413  the body is too large
+├── UnknownHost       421  the request names another host
 ├── QueueFull         429  too many requests wait
 ├── SlowReader        503  the client reads more slowly than the model generates
+├── ConnectionsFull   503  the server has no room for a further connection
 ├── NoRoom            503  the model does not fit beside the models in use
 ├── Unusable          503  the model cannot be loaded
 ├── ShuttingDown      503  the server is shutting down
@@ -77,14 +83,18 @@ class ServeError(GenAIError):
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
-        """Return OpenAI's error JSON."""
+        """Return OpenAI's error JSON; lone surrogates of a request that it quotes are escaped."""
         error = {
-            "message": str(self),
+            "message": _escaped(str(self)),
             "type": self.type,
-            "param": self.param,
+            "param": None if self.param is None else _escaped(self.param),
             "code": self.code,
         }
         return {"error": error}
+
+
+def _escaped(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 class BadRequest(ServeError, status=400, type=_INVALID):
@@ -99,8 +109,24 @@ class TooLong(BadRequest, code="context_length_exceeded"):
     """The prompt, or prompt and answer, exceed the model's context."""
 
 
+class NeverFits(BadRequest, code="model_too_large"):
+    """The model has more bytes of weights than the server may load."""
+
+
+class BadHttp(BadRequest, code="malformed_http"):
+    """The bytes that a client sends are no HTTP."""
+
+
 class Unauthorized(ServeError, status=401, type=_INVALID, code="invalid_api_key"):
     """The API key is missing or wrong."""
+
+
+class ForeignOrigin(ServeError, status=403, type=_INVALID, code="foreign_origin"):
+    """A page of another origin sends a request that changes something."""
+
+
+class UnknownHost(ServeError, status=421, type=_INVALID, code="unknown_host"):
+    """The request names a host that is not the server."""
 
 
 class UnknownModel(ServeError, status=404, type=_INVALID, code="model_not_found"):
@@ -119,6 +145,10 @@ class NotObservable(ServeError, status=409, type=_INVALID, code="model_not_obser
     """The model's runtime does not show what it does."""
 
 
+class HeadTimeout(ServeError, status=408, type=_INVALID, code="head_timeout"):
+    """The head of a request did not arrive in time."""
+
+
 class BodyTimeout(ServeError, status=408, type=_INVALID, code="body_timeout"):
     """The body of a request did not arrive in time."""
 
@@ -135,12 +165,19 @@ class SlowReader(ServeError, status=503, code="slow_reader"):
     """The client reads more slowly than the model generates."""
 
 
+class ConnectionsFull(ServeError, status=503, code="too_many_connections"):
+    """The server has no room for a further connection."""
+
+
 class NoRoom(ServeError, status=503, code="no_room"):
     """The model does not fit beside the models in use."""
 
 
 class Unusable(ServeError, status=503, code="model_unusable"):
     """The model cannot be loaded."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers=_NO_RETRY)
 
 
 class ShuttingDown(ServeError, status=503, code="shutting_down"):

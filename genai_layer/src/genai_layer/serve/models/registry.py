@@ -17,7 +17,14 @@ from genai_layer.serve.engine.contract import Kind, ModelCard
 from genai_layer.serve.engine.speech import ServedSpeechModel
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.engine.text_tasks import ServedEmbeddingModel, ServedRerankModel
-from genai_layer.serve.errors import NoRoom, QueueFull, UnknownModel, Unusable, WrongKind
+from genai_layer.serve.errors import (
+    NeverFits,
+    NoRoom,
+    QueueFull,
+    UnknownModel,
+    Unusable,
+    WrongKind,
+)
 from genai_layer.serve.models.opening import Finish, ServedModel, open_model
 from genai_layer.serve.models.spec import ModelSpec
 
@@ -31,7 +38,7 @@ _BUSY_SECONDS = "5"
 class ModelRegistry:
     """Models of the server, which are loaded on demand. Used in the event loop's thread.
 
-    Its methods raise UnknownModel, WrongKind, NoRoom, Unusable and ShuttingDown.
+    Its methods raise UnknownModel, WrongKind, NeverFits, NoRoom, Unusable and ShuttingDown.
 
     Args:
         specs: the models, of different names.
@@ -123,7 +130,7 @@ class ModelRegistry:
         """Load a model before any request needs it.
 
         Raises:
-            NoRoom, Unusable: it cannot be loaded.
+            NeverFits, Unusable: it cannot be loaded.
         """
         await self._begin_load(self._specs[name])
 
@@ -165,6 +172,7 @@ class ModelRegistry:
         """Load a model, one at a time.
 
         Raises:
+            NeverFits: the model has more weights than the server may load.
             NoRoom: the models in use leave no room.
             Unusable: the model cannot be loaded.
         """
@@ -192,9 +200,10 @@ class ModelRegistry:
         if most is None:
             return
         if needed > most:
-            raise NoRoom(
+            raise NeverFits(
                 f"model {spec.name!r}: has {needed} bytes of weights, and the server may load "
-                f"{most}; raise --max-bytes"
+                f"{most}; raise --max-bytes",
+                param="model",
             )
         for name, model in list(self._loaded.items()):
             if needed + self._bytes_loaded() <= most:
