@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,15 +13,20 @@ from fastapi.testclient import TestClient
 from tests.genai.serve.conftest import Parts, greedy, run, text_of
 
 from genai_layer import PromptError
+from genai_layer.serve.access import Access
 from genai_layer.serve.app import create_app
+from genai_layer.serve.hosts import Hosts
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.middleware import Exchange
 
 Make = Callable[..., Parts]
 
 
-def app_of(made: Parts, **options: Any) -> FastAPI:
-    app = create_app(made.models, made.commons, **options)
+LOCAL = "http://127.0.0.1"
+
+
+def app_of(made: Parts, key: str | None = None, origins: Sequence[str] = ()) -> FastAPI:
+    app = create_app(made.models, made.commons, Access(Hosts(), origins, key))
 
     @app.post("/echo")
     async def echo(request: Request) -> dict[str, int]:
@@ -43,16 +48,17 @@ def app_of(made: Parts, **options: Any) -> FastAPI:
 
 
 def client_of(made: Parts, **options: Any) -> TestClient:
-    return TestClient(app_of(made, **options), raise_server_exceptions=False)
+    return TestClient(app_of(made, **options), LOCAL, raise_server_exceptions=False)
 
 
 def test_all_but_health_and_the_page_need_the_key(parts: Make) -> None:
-    client = client_of(parts(), api_key="sésame")
+    client = client_of(parts(), key="sésame")
     assert client.get("/health").json() == {"status": "ok"}
     assert client.get("/ready").status_code == 503
+    assert client.get("/page").headers["content-type"] == "text/html; charset=utf-8"
     for key in (None, "Bearer", "Bearer wrong", "Basic sésame", "Bearer sésame2", "Bearer ÿ"):
         headers = {} if key is None else {"Authorization": key.encode()}
-        for path in ("/metrics", "/openapi.json", "/nowhere", "/page"):
+        for path in ("/metrics", "/openapi.json", "/nowhere", "/pages"):
             answer = client.get(path, headers=headers)
             assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
             assert answer.headers["www-authenticate"] == "Bearer"
@@ -85,10 +91,52 @@ def test_bodies_have_a_limit_with_and_without_a_length(parts: Make) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
 
 
+def test_bodies_are_bounded_before_the_key_is_checked(parts: Make) -> None:
+    client = client_of(parts(max_body=100), key="key")
+    for content, status in ((bytes(100), 401), (bytes(101), 413), (iter([bytes(101)]), 413)):
+        assert client.post("/echo", content=content).status_code == status
+    for path in ("/health", "/metrics", "/nowhere"):
+        assert client.request("GET", path, content=bytes(101)).status_code == 413
+
+
+def test_head_is_get_without_a_body(parts: Make) -> None:
+    client = client_of(parts())
+    paths = ("/", "/page/main.js", "/health", "/ready", "/metrics", "/openapi.json", "/v1/models")
+    for path in (*paths, "/npu/state", "/v1/completions", "/nowhere"):
+        known, head = client.get(path), client.head(path)
+        assert (head.status_code, head.content) == (known.status_code, b"")
+        assert head.headers["content-type"] == known.headers["content-type"]
+
+
+def test_the_head_of_a_stream_ends_the_work(parts: Make) -> None:
+    async def ask() -> None:
+        async def forever() -> AsyncIterator[bytes]:
+            while True:
+                yield b"x"
+                if len(connection.sent) > 1:  # as uvicorn reports the end of a response
+                    connection.messages.put_nowait(LEAVES)
+
+        connection = Connection(BODY)
+        await connection.run(StreamingResponse(forever()), "HEAD")
+        assert connection.sent[0]["status"] == 200
+        assert [one["body"] for one in connection.sent[1:]] == [b""]
+
+    run(ask())
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/x-www-form-urlencoded"])
+def test_a_content_type_that_is_not_jsons_is_named(parts: Make, content_type: str) -> None:
+    headers = {"Content-Type": content_type}
+    answer = client_of(parts()).post("/v1/completions", content=b"{}", headers=headers)
+    assert answer.status_code == 400
+    message = "Content-Type: the body is not sent as JSON; send application/json"
+    assert answer.json()["error"]["message"] == message
+
+
 def test_other_origins_are_allowed_by_option_alone(parts: Make) -> None:
     origin, name = {"Origin": "https://a.example"}, "access-control-allow-origin"
     assert name not in client_of(parts()).get("/health", headers=origin).headers
-    client = client_of(parts(), cors_origins=["https://a.example"], api_key="key")
+    client = client_of(parts(), origins=["https://a.example"], key="key")
     assert client.get("/metrics", headers=origin).headers[name] == "https://a.example"
     asked = {**origin, "Access-Control-Request-Method": "POST"}
     assert client.options("/echo", headers=asked).status_code == 200
@@ -134,9 +182,9 @@ class Connection:
     async def send(self, message: dict[str, Any]) -> None:
         self.sent.append(message)
 
-    async def run(self, app: Any, **limits: Any) -> None:
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}
-        guarded = Exchange(app, Limits(**limits), lambda _: None)
+    async def run(self, app: Any, method: str = "GET", **limits: Any) -> None:
+        scope = {"type": "http", "method": method, "path": "/", "headers": [], "query_string": b""}
+        guarded = Exchange(app, Limits(**limits), lambda _: None, lambda _: None)
         await guarded(scope, self.messages.get, self.send)
 
 
@@ -201,6 +249,15 @@ def test_the_end_of_the_server_ends_responses_properly() -> None:
         await serving
         return connection
 
+    async def end_within_a_body() -> Connection:
+        connection = Connection({"type": "http.request", "body": b"{", "more_body": True})
+        serving = asyncio.ensure_future(connection.run(None))
+        await asyncio.sleep(0.01)
+        serving.cancel()
+        await serving
+        return connection
+
+    assert run(end_within_a_body()).sent[0]["status"] == 503
     assert run(end(True)).sent[-1] == {"type": "http.response.body", "body": b""}
     assert [one.get("status") for one in run(end(False)).sent] == [503, None]
 

@@ -45,6 +45,9 @@ def test_errors_are_one_line(
         ["--max-bytes", "-1"],
         ["--slots", "9"],
         ["--timeout", "0"],
+        ["--max-connections", "0"],
+        ["--host", "http://a.example"],
+        ["--allow-host", "a.example:80"],
     ],
 )
 def test_wrong_options_are_usage_errors(toy: Path, options: list[str]) -> None:

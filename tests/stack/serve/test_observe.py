@@ -35,7 +35,7 @@ async def served(opened: Finish) -> tuple[ServedTextModel, Get]:
     commons = Commons(Limits(), Metrics(), Activity())
     spec = ModelSpec("demo", "text", Path(), "NPU")
     models = ModelRegistry([spec], commons, opens=lambda _: opened)
-    client = TestClient(create_app(models, commons))
+    client = TestClient(create_app(models, commons), "http://127.0.0.1")
 
     async def get(path: str, **params: Any) -> Any:
         response = await asyncio.to_thread(client.get, path, params=params)

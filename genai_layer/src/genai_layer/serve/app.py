@@ -6,22 +6,25 @@ Some routes are for those who operate the server: health, readiness, metrics.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import Scope
 
 from genai_layer import __version__
 from genai_layer.errors import GenAIError
 from genai_layer.serve import anthropic, observe, openai, page, request_id
+from genai_layer.serve.access import Access
+from genai_layer.serve.connections import HEALTH, check_room
 from genai_layer.serve.engine.activity import Commons
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error, error_response
+from genai_layer.serve.hosts import Hosts
 from genai_layer.serve.metrics import Metrics
-from genai_layer.serve.middleware import ApiKey, Exchange
+from genai_layer.serve.middleware import Exchange
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.validation import describe, rejection
 
@@ -40,7 +43,7 @@ def _operation_routes(models: ModelRegistry, metrics: Metrics) -> APIRouter:
     """
     routes = APIRouter(tags=["operation"])
 
-    @routes.get("/health")
+    @routes.get(HEALTH)
     async def health() -> dict[str, str]:  # pyright: ignore[reportUnusedFunction] (a route)
         """Answer as long as the process serves."""
         return {"status": "ok"}
@@ -76,18 +79,23 @@ def _note_queues(models: ModelRegistry, metrics: Metrics) -> None:
 def create_app(
     models: ModelRegistry,
     commons: Commons,
-    api_key: str | None = None,
-    cors_origins: Sequence[str] = (),
+    access: Access | None = None,
 ) -> FastAPI:
     """Return the application.
 
     Args:
         models: the server's models.
         commons: parts of the server that all models share.
-        api_key: key that requests must have; None for none.
-        cors_origins: origins whose pages may send requests; "*" for all.
+        access: rules by which requests are admitted; the default is the loopback interface's.
     """
-    app = FastAPI(title="npu-serve", version=__version__, docs_url=None, redoc_url=None)
+    access = access or Access(Hosts())
+    app = FastAPI(
+        title="npu-serve",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a path is right or wrong, as at OpenAI
+    )
     app.include_router(_operation_routes(models, commons.metrics))
     app.include_router(openai.router(models, commons.limits))
     app.include_router(observe.router(models))
@@ -97,19 +105,23 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_defect)
+
+    def admit(scope: Scope) -> None:
+        check_room(scope)
+        access.check(scope)
+
     # The last one added is the outermost: responses of all others get its headers.
     app.add_middleware(
         Exchange,
         limits=commons.limits,
+        admit=admit,
         answered=lambda status: commons.metrics.responses.labels(str(status)).inc(),
     )
-    if api_key is not None:
-        app.add_middleware(ApiKey, key=api_key)
     anthropic.open_door(app, models)
-    if cors_origins:
+    if access.origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=cors_origins,
+            allow_origins=access.origins,
             allow_methods=["GET", "POST"],
             allow_headers=["*"],
             expose_headers=[request_id.HEADER],

@@ -19,3 +19,7 @@ class Limits:
     """Bytes of a request's body."""
     body_timeout: float = 30.0
     """Seconds in which a request's body arrives."""
+    head_timeout: float = 10.0
+    """Seconds in which the head of a request arrives, or a connection ends."""
+    connections: int = 512
+    """Connections that are open at a time."""

@@ -1,14 +1,14 @@
-"""Middleware: the API key, without which nobody uses the server, and the bounds of a request.
+"""Middleware: the admission of requests, their bounds, and clients that leave.
 
-The body of a request and the client's end of it are bounded. The body is read before the
-application runs, up to a number of bytes and of seconds. If the client disconnects, the application
-is cancelled, whether it streams or computes. If the server ends, the response ends first.
+The body of each request is read before the application runs, up to a number of bytes and of
+seconds; that of a rejected one, too, as clients read the answer after they have sent the body. If
+the client disconnects, the application is cancelled, whether it streams or computes. If the server
+ends, the response ends first.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable
 
 from starlette.datastructures import Headers
@@ -18,70 +18,39 @@ from genai_layer.serve.errors import (
     BodyTimeout,
     ServeError,
     TooLarge,
-    Unauthorized,
     error_response,
     shutting_down,
 )
 from genai_layer.serve.limits import Limits
 
-_OPEN = ("/", "/health", "/ready")
-_OPEN_FOLDER = "/page/"
-_SCHEME = "bearer"
-
-
-class ApiKey:
-    """Middleware that rejects requests without the key; health and the page's files need none.
-
-    Args:
-        app: the application.
-        key: the key; compared in constant time.
-    """
-
-    def __init__(self, app: ASGIApp, key: str) -> None:
-        self._app = app
-        self._key = key.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or reject it with 401."""
-        if scope["type"] != "http" or _is_open(scope["path"]) or self._has_key(scope):
-            await self._app(scope, receive, send)
-            return
-        error = Unauthorized(
-            "the API key is missing or wrong; send the header Authorization: Bearer KEY",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
-        await error_response(error)(scope, receive, send)
-
-    def _has_key(self, scope: Scope) -> bool:
-        scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
-        right = secrets.compare_digest(key.strip().encode("latin-1"), self._key)
-        return scheme.lower() == _SCHEME and right
-
-
-def _is_open(path: str) -> bool:
-    return path in _OPEN or path.startswith(_OPEN_FOLDER)
-
-
-_CLOSE = {"Connection": "close"}
+CLOSE = {"Connection": "close"}
 """Header for responses after which the rest of a body is not read."""
 
 
 class Exchange:
-    """Middleware that bounds bodies and notices clients that leave.
+    """Middleware that admits requests, bounds bodies and notices clients that leave.
 
     Args:
-        app: the application.
+        app: the application. Requests of HEAD reach it as those of GET.
         limits: limits of a request.
+        admit: raises the error of a request that is rejected by its head.
         answered: called with the status of each response.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, answered: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        admit: Callable[[Scope], None],
+        answered: Callable[[int], None],
+    ) -> None:
         self._app = app
         self._limits = limits
+        self._admit = admit
         self._answered = answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or reject it with 408 or 413."""
+        """Pass a request on, or reject it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -92,46 +61,68 @@ class Exchange:
             await send(message)
 
         try:
-            body = await self._body(scope, receive)
+            body = await self._admitted(scope, receive)
         except ServeError as error:
             await error_response(error)(scope, receive, counted)
             return
         if body is not None:
-            await _run(self._app, scope, _Client(body, receive, counted))
+            head = scope["method"] == "HEAD"
+            client = _Client(body, receive, counted, head)
+            await _run(self._app, {**scope, "method": "GET"} if head else scope, client)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+    async def _admitted(self, scope: Scope, receive: Receive) -> bytes | None:
+        """Return the body of an admitted request; None if the client disconnected.
+
+        Raises:
+            ServeError: the request is rejected; its body was read and dropped.
+        """
+        try:
+            self._admit(scope)
+        except ServeError as error:
+            if await self._body(scope, receive, keep=False) is None:
+                return None
+            raise error
+        return await self._body(scope, receive)
+
+    async def _body(self, scope: Scope, receive: Receive, keep: bool = True) -> bytes | None:
         """Return the body; None if the client disconnected.
 
         Raises:
             TooLarge: the body has too many bytes.
             BodyTimeout: the body did not arrive in time.
+            ShuttingDown: the server ended before.
         """
         length = Headers(scope=scope).get("content-length", "")
         if length.isdecimal():
             self._check(int(length))
-        body = bytearray()
+        body, size = bytearray(), 0
         try:
             async with asyncio.timeout(self._limits.body_timeout):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         return None
-                    body += message.get("body", b"")
-                    self._check(len(body))
+                    part = message.get("body", b"")
+                    size += len(part)
+                    self._check(size)
+                    if keep:
+                        body += part
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
             raise BodyTimeout(
                 f"the body did not arrive within {self._limits.body_timeout:g} s; send it faster",
-                headers=_CLOSE,
+                headers=CLOSE,
             ) from None
+        except asyncio.CancelledError:
+            raise shutting_down() from None
 
     def _check(self, size: int) -> None:
         if size > self._limits.max_body:
             raise TooLarge(
                 f"the body has {size} bytes or more, and the limit is {self._limits.max_body}; "
                 "send less, or raise --max-body",
-                headers=_CLOSE,
+                headers=CLOSE,
             )
 
 
@@ -142,11 +133,13 @@ class _Client:
         body: the body.
         receive: of the connection, after the body.
         send: of the connection.
+        head: whether the response ends with its head.
     """
 
-    def __init__(self, body: bytes, receive: Receive, send: Send) -> None:
+    def __init__(self, body: bytes, receive: Receive, send: Send, head: bool) -> None:
         self._body: bytes | None = body
         self._receive, self._send = receive, send
+        self._head = head
         self._began = self._answered = False
         self.left = asyncio.Event()
         """Set when the client disconnects before the response is complete."""
@@ -161,6 +154,12 @@ class _Client:
 
     async def send(self, message: Message) -> None:
         """Send a part of the response."""
+        if self._head and message["type"] == "http.response.body":
+            if self._answered:
+                await asyncio.sleep(0)  # a stream that never waits is cancelled here
+                return
+            message = {"type": "http.response.body", "body": b""}
+            self.left.set()  # the rest of a stream has no reader
         await self._send(message)
         self._began = True
         if message["type"] == "http.response.body" and not message.get("more_body", False):

@@ -10,10 +10,11 @@ import contextlib
 import ctypes
 import ipaddress
 import os
+import resource
 import socket
-import sys
 import threading
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -22,15 +23,26 @@ import uvicorn
 from fastapi import FastAPI
 
 from genai_layer.errors import GenAIError, PropertyError
+from genai_layer.serve.access import Access
 from genai_layer.serve.app import create_app
+from genai_layer.serve.connections import Connections
 from genai_layer.serve.engine.activity import Activity, Commons
+from genai_layer.serve.hosts import Hosts
+from genai_layer.serve.limits import Limits
 from genai_layer.serve.metrics import Metrics
 from genai_layer.serve.models.opening import ShowsLoading, open_model, show_nothing
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.models.spec import Settings
+from genai_layer.serve.output import Output, logging_to
 
 _CLOSING = 2
 """Seconds in which responses reach their clients after the last request has ended."""
+_BACKLOG = 1024
+"""Connections that the kernel keeps until they are accepted."""
+_ACCEPTED = 32
+"""Connections that are accepted at a time, before connections that are closed are gone."""
+_FLOODED = ("asyncio", "uvicorn.error", "genai_layer.serve.connections")
+"""Loggers whose records clients cause."""
 
 
 class Server(uvicorn.Server):
@@ -44,8 +56,9 @@ class Server(uvicorn.Server):
         app: the application.
         models: its models, of which the first is loaded at the start.
         activity: the work in progress.
+        connections: the open connections.
         grace: seconds that the shutdown waits for requests in progress.
-        report: receives the lines to show: "listening", "ready" and others.
+        report: receives the lines to show: "listening", "ready" and others; never raises.
     """
 
     def __init__(
@@ -53,11 +66,15 @@ class Server(uvicorn.Server):
         app: FastAPI,
         models: ModelRegistry,
         activity: Activity,
+        connections: Connections,
         grace: float,
         report: Callable[[str], None],
     ) -> None:
         config = uvicorn.Config(
             app,
+            http=connections.protocol(),
+            ws="none",
+            backlog=_ACCEPTED,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -82,6 +99,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and to load the first model."""
         await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(_BACKLOG)
         self._report("listening")
         self._begin(self._load_first())
 
@@ -110,8 +129,10 @@ class Server(uvicorn.Server):
 
     async def _shut_down(self) -> None:
         self._report("shutting down")
-        await self._activity.stop(self._grace)
-        self.should_exit = True
+        try:
+            await self._activity.stop(self._grace)
+        finally:
+            self.should_exit = True
 
 
 _M_ARENA_MAX = -8
@@ -134,29 +155,52 @@ def serve(settings: Settings, show_loading: ShowsLoading = show_nothing) -> None
     commons = Commons(settings.limits, Metrics(), Activity())
     opens = partial(open_model, show=show_loading)
     models = ModelRegistry(settings.models, commons, settings.max_bytes, opens)
-    app = create_app(models, commons, settings.api_key, settings.cors_origins)
     with _listen(settings.host, settings.port) as listener:
-        url, first = _url(listener), settings.models[0].name
-        if settings.api_key is None and not _is_loopback(listener):
-            sys.stderr.write(
-                f"npu-serve: {url} has no API key, so whoever reaches it may use it; set "
-                "NPU_SERVE_API_KEY\n"
-            )
-        lines = {
-            "listening": f"{url} – loading {first}",
-            "ready": f"{url} – ready; OpenAI's clients use {url}/v1 and the model {first}",
-            "shutting down": "shutting down: waiting for requests in progress",
-        }
+        app = create_app(models, commons, _access(settings, listener))
+        output = Output()
+        lines = _lines(listener, settings)
 
         def report(state: str) -> None:
-            sys.stdout.write(lines[state] + "\n")
-            sys.stdout.flush()
+            output.show(lines[state])
 
-        server = Server(app, models, commons.activity, settings.grace, report)
-        server.run([listener])
+        if settings.api_key is None and not _is_loopback(listener):
+            output.warn(
+                f"npu-serve: {_url(listener)} has no API key, so whoever reaches it may use it; "
+                "set NPU_SERVE_API_KEY"
+            )
+        connections = Connections(_within_file_handles(settings.limits))
+        server = Server(app, models, commons.activity, connections, settings.grace, report)
+        with logging_to(output, *_FLOODED):
+            server.run([listener])
+        output.close()
     if server.failure is not None:
         raise server.failure
     _leave()
+
+
+def _access(settings: Settings, listener: socket.socket) -> Access:
+    """Return the rules of a server that listens."""
+    address = listener.getsockname()[0]
+    hosts = Hosts([settings.host, address, *settings.allowed_hosts])
+    return Access(hosts, settings.cors_origins, settings.api_key)
+
+
+def _lines(listener: socket.socket, settings: Settings) -> dict[str, str]:
+    """Return the lines to show, by state."""
+    url, first = _url(listener), settings.models[0].name
+    return {
+        "listening": f"{url} – loading {first}",
+        "ready": f"{url} – ready; OpenAI's clients use {url}/v1 and the model {first}",
+        "shutting down": "shutting down: waiting for requests in progress",
+    }
+
+
+def _within_file_handles(limits: Limits) -> Limits:
+    """Return the limits with connections for half of the process's file handles at most."""
+    handles = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if handles == resource.RLIM_INFINITY:
+        return limits
+    return replace(limits, connections=min(limits.connections, max(handles // 2, 1)))
 
 
 def _share_memory_of_threads() -> None:
@@ -176,7 +220,7 @@ def _listen(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1024)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         # Other errors than unknown names have texts that repeat the address.
         unknown = isinstance(error, socket.gaierror)
@@ -196,11 +240,10 @@ def _is_loopback(listener: socket.socket) -> bool:
 
 
 def _leave() -> None:
-    """End the process if a thread still loads a model or runs a step.
+    """End the process if a thread still loads a model, runs a step or writes a line.
 
-    The interpreter's own end would take the memory from under the thread's native code.
+    The interpreter's own end would take the memory from under the thread's native code, and wait
+    for the lock of the stream that a line is written to.
     """
     if any(one.daemon and one.name.startswith("npu-serve") for one in threading.enumerate()):
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(0)

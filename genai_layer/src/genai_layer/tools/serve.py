@@ -35,6 +35,7 @@ import click
 
 from genai_layer import GenAIError, PropertyError
 from genai_layer.serve.engine.contract import Kind
+from genai_layer.serve.hosts import parse_host
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.spec import ModelSpec, Settings
 from genai_layer.tools.pipeline_options import folders, loading, properties_of, property_option
@@ -78,6 +79,15 @@ def _size(text: str) -> int:
     return int(number) << power
 
 
+def _host(text: str) -> str:
+    """Read a name or an address, without a port."""
+    try:
+        parse_host(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no name or address of a host") from None
+    return text
+
+
 @click.command("npu-serve", cls=Command, help=__doc__)
 @click.argument("model", shell_complete=folders)
 @_models_option("--model", "models", "further language model; repeatable")
@@ -98,7 +108,17 @@ def _size(text: str) -> int:
     type=_size,
     help="bound of the weights of loaded models, e.g. 12G; idle models are unloaded",
 )
-@click.option("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+@click.option(
+    "--host", type=_host, default="127.0.0.1", help="address to listen on (default 127.0.0.1)"
+)
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    metavar="NAME",
+    type=_host,
+    multiple=True,
+    help="further name by which clients call the server, e.g. a proxy's; repeatable",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -144,15 +164,28 @@ def _size(text: str) -> int:
     help="bytes that a request's body may have (default 4M)",
 )
 @click.option(
+    "--max-connections",
+    type=click.IntRange(1),
+    default=512,
+    help="connections that may be open (default 512, and half of the file handles at most)",
+)
+@click.option(
     "--grace",
     type=click.FloatRange(0),
     default=30.0,
     help="seconds that requests in progress have at the shutdown (default 30)",
 )
-def _serve(queue: int, timeout: float, max_tokens: int, max_body: int, **values: Any) -> None:
+def _serve(
+    queue: int,
+    timeout: float,
+    max_tokens: int,
+    max_body: int,
+    max_connections: int,
+    **values: Any,
+) -> None:
     set_up_log()
-    limits = Limits(queue, timeout, max_tokens, max_body)
-    names = ("max_bytes", "host", "port", "cors_origins", "grace")
+    limits = Limits(queue, timeout, max_tokens, max_body, connections=max_connections)
+    names = ("max_bytes", "host", "port", "cors_origins", "allowed_hosts", "grace")
     others = {name: values[name] for name in names}
     key = values["api_key"] or None
     settings = Settings(_specs(**values), limits, api_key=key, **others)

@@ -19,7 +19,9 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.genai.serve.conftest import Parts, greedy, run, text_of
 
+from genai_layer.serve.access import Access
 from genai_layer.serve.app import create_app
+from genai_layer.serve.hosts import Hosts
 from genai_layer.serve.observe import routes as observed_routes
 from genai_layer.serve.observe.view import ModelView, Views
 
@@ -31,7 +33,7 @@ async def answered(made: Parts, *paths: str) -> list[Any]:
     """Load the toy, answer a request, and return the responses of routes."""
     model = await made.models.text("toy")
     await text_of(await model.submit("a", greedy(), "first"))
-    client = TestClient(create_app(made.models, made.commons))
+    client = TestClient(create_app(made.models, made.commons), "http://127.0.0.1")
     return [await asyncio.to_thread(client.get, path) for path in paths]
 
 
@@ -140,7 +142,7 @@ def test_a_server_without_language_models_has_nothing_to_observe(parts: Make) ->
     async def work() -> None:
         made = parts()
         made.models._specs.clear()
-        client = TestClient(create_app(made.models, made.commons))
+        client = TestClient(create_app(made.models, made.commons), "http://127.0.0.1")
         response = await asyncio.to_thread(client.get, "/npu/state")
         assert response.status_code == 409
         assert "no language model" in response.json()["error"]["message"]
@@ -168,6 +170,7 @@ def test_no_parameter_makes_the_server_fail(parts: Make) -> None:
     async def work() -> None:
         made = parts()
         await made.models.text("toy")
-        await asyncio.to_thread(fuzz, create_app(made.models, made.commons))
+        access = Access(Hosts(["testserver"]))  # schemathesis's name
+        await asyncio.to_thread(fuzz, create_app(made.models, made.commons, access))
 
     run(work())

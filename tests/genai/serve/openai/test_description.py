@@ -33,9 +33,9 @@ def test_each_endpoint_describes_its_errors(app: FastAPI) -> None:
     described = app.openapi()
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
-            statuses = {"200", "401", "404"}
+            statuses = {"200", "401", "404", "421", "503"}
             if method == "post":
-                statuses |= {"400", "408", "413", "429", "500", "503", "504"}
+                statuses |= {"400", "403", "408", "413", "429", "500", "504"}
             assert operation["responses"].keys() == statuses, path
             assert operation["responses"]["404"]["content"]["application/json"]["schema"] == {
                 "$ref": "#/components/schemas/ErrorReply"

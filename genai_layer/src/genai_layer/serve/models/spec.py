@@ -78,5 +78,7 @@ class Settings:
     """Key that requests must have; None for none."""
     cors_origins: Sequence[str] = ()
     """Origins whose pages may send requests."""
+    allowed_hosts: Sequence[str] = ()
+    """Further names by which the server is called; see ``Hosts``."""
     grace: float = 30.0
     """Seconds that requests in progress have at the shutdown."""

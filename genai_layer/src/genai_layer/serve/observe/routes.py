@@ -31,7 +31,8 @@ _STATUSES = {
     408: "The body did not arrive in time",
     409: "The model is not loaded, or not observable",
     413: "The body is too large",
-    503: "The server is shutting down",
+    421: "The header Host is no name of the server",
+    503: "The server is shutting down, or has no room",
 }
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorReply, "description": text} for status, text in _STATUSES.items()

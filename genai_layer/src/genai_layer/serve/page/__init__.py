@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import RedirectResponse
 
 STATIC = Path(__file__).parent / "static"
 
@@ -63,13 +64,17 @@ class Asset:
 
 
 def router() -> APIRouter:
-    """Return the routes ``/`` and ``/page/…``, which are not in the OpenAPI description."""
+    """Return the routes of the page, which are not in the OpenAPI description."""
     assets = _read_assets()
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/")
     def index(request: Request) -> Response:
         return assets["index.html"].response(request.headers.get("if-none-match"))
+
+    @routes.get("/page")
+    def folder() -> Response:
+        return RedirectResponse("./")  # relative: whatever host and path a proxy has
 
     @routes.get("/page/{name:path}")
     def asset(name: str, request: Request) -> Response:

@@ -27,12 +27,14 @@ class ErrorReply(Reply):
 _STATUSES = {
     400: "A field is missing, wrong or not supported; or the prompt is too long",
     401: "The API key is missing or wrong",
+    403: "A page of another origin sends the request",
     404: "The server has no model of this name",
     408: "The body did not arrive in time",
     413: "The body is too large",
+    421: "The header Host is no name of the server",
     429: "Too many requests wait; Retry-After has the seconds to wait",
     500: "The runtime failed",
-    503: "The server is shutting down, or the model cannot be loaded",
+    503: "The server is shutting down or has no room, or the model cannot be loaded",
     504: "The request exceeded its time limit",
 }
 
@@ -44,7 +46,7 @@ ERRORS: Replies = {
 }
 """Errors of an endpoint that runs a model."""
 
-ERRORS_OF_LISTS: Replies = {status: ERRORS[status] for status in (401, 404)}
+ERRORS_OF_LISTS: Replies = {status: ERRORS[status] for status in (401, 404, 421, 503)}
 """Errors of an endpoint that describes models."""
 
 

@@ -1,0 +1,191 @@
+"""Connections: a bound of their number, a time for the head of a request, errors as JSON.
+
+uvicorn bounds the requests in progress, but neither connections that send none nor the time of a
+head, and answers with plain text. A connection waits while its request is not complete. If too many
+are open, a new one replaces the one that has waited longest; if none waits, a new one gets 503 for
+all requests but those for the server's health.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from functools import partial
+from http import HTTPStatus
+from typing import Any, cast
+
+import h11
+from starlette.types import Scope
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from genai_layer.serve.errors import (
+    BadHttp,
+    ConnectionsFull,
+    HeadTimeout,
+    ServeError,
+    error_response,
+)
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.middleware import CLOSE
+
+_log = logging.getLogger(__name__)
+
+HEALTH = "/health"
+"""Path that every connection may request."""
+
+_SURPLUS = "npu_serve.surplus"
+"""Entry of the ASGI state of connections beyond the bound."""
+
+
+def check_room(scope: Scope) -> None:
+    """Reject requests of a connection beyond the bound.
+
+    Raises:
+        ConnectionsFull: the connection is one, and does not ask for the server's health.
+    """
+    if scope.get("state", {}).get(_SURPLUS) and scope["path"] != HEALTH:
+        raise _full()
+
+
+def _full() -> ConnectionsFull:
+    return ConnectionsFull(
+        "the server has no room for a further connection; try again later, or raise "
+        "--max-connections",
+        headers={"Retry-After": "1", **CLOSE},
+    )
+
+
+class Connections:
+    """Open connections of a server.
+
+    Args:
+        limits: bounds of their number, and of the time of a head.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.head_timeout = limits.head_timeout
+        """Seconds in which the head of a request arrives."""
+        self._limits = limits
+        self._open: dict[Connection, None] = {}
+        """Open connections; the one that has waited longest is first among those that wait."""
+
+    @property
+    def _full(self) -> bool:
+        return len(self._open) > self._limits.connections
+
+    def protocol(self) -> type[asyncio.Protocol]:
+        """Return the protocol, as ``uvicorn.Config`` takes it."""
+        return cast("type[asyncio.Protocol]", partial(Connection, opened=self))
+
+    def enter(self, one: Connection) -> bool:
+        """Add a connection; return whether there is room for it.
+
+        If there is none, the connection that has waited longest is closed.
+        """
+        self._open[one] = None
+        if not self._full:
+            return True
+        _log.warning(
+            "more than %d connections: those that wait longest are closed, others get 503",
+            self._limits.connections,
+        )
+        longest = next((other for other in self._open if other.waits and other is not one), None)
+        if longest is not None:
+            self.leave(longest)
+            longest.refuse(_full())
+        return not self._full
+
+    def wait(self, one: Connection) -> None:
+        """Note that a connection begins to wait for its next request."""
+        if one in self._open:
+            self.leave(one)
+            self._open[one] = None
+
+    def leave(self, one: Connection) -> None:
+        """Remove a connection."""
+        self._open.pop(one, None)
+
+
+class Connection(H11Protocol):
+    """Connection of HTTP/1.1.
+
+    Args:
+        opened: the server's connections.
+        values: see ``H11Protocol``.
+    """
+
+    def __init__(self, *, opened: Connections, **values: Any) -> None:
+        super().__init__(**values)
+        self._opened = opened
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def waits(self) -> bool:
+        """True if the server waits for the rest of a request, or for the next one."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        if not self._opened.enter(self):
+            self.app_state = {**self.app_state, _SURPLUS: True}
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._opened.leave(self)
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Read requests; the time of a head ends with it."""
+        super().handle_events()
+        if self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY):
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, which may have arrived."""
+        self._opened.wait(self)
+        self._wait_for_head()
+        super().on_response_complete()
+
+    def shutdown(self) -> None:
+        """End the connection after its response, unless it is ending already."""
+        if not self.transport.is_closing():
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Reject bytes that are no HTTP."""
+        self.refuse(BadHttp(f"{msg.rstrip('.')}; send HTTP/1.1", headers=CLOSE))
+
+    def refuse(self, error: ServeError) -> None:
+        """Close the connection, after an answer if the client has sent something."""
+        asked = self.conn.their_state is not h11.IDLE or self.conn.trailing_data[0]
+        if asked:
+            with contextlib.suppress(h11.LocalProtocolError):  # a response has begun
+                for event in _events(error):
+                    self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _wait_for_head(self) -> None:
+        self._stop_waiting()
+        seconds = self._opened.head_timeout
+        error = HeadTimeout(
+            f"the head of the request did not arrive within {seconds:g} s; send it faster",
+            headers=CLOSE,
+        )
+        self._timer = self.loop.call_later(seconds, self.refuse, error)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _events(error: ServeError) -> list[h11.Event]:
+    """Return the events of a response that ends the connection."""
+    response = error_response(error)
+    reason = HTTPStatus(error.status).phrase.encode()
+    head = h11.Response(status_code=error.status, headers=response.raw_headers, reason=reason)
+    return [head, h11.Data(data=bytes(response.body)), h11.EndOfMessage()]

@@ -1,0 +1,118 @@
+"""Output of the server: lines and log records, which a thread of its own writes.
+
+A reader that has gone, or that reads no more, loses lines; it never stops the event loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Generator
+from typing import TextIO
+
+_MOST = 1000
+"""Lines that may wait for a slow reader; further ones are lost."""
+_PATIENCE = 1.0
+"""Seconds in which the last lines are written."""
+_INTERVAL = 60.0
+"""Seconds between two records of one kind."""
+
+
+class Output:
+    """Writer of lines to stdout and stderr, and, within ``logging``, of log records."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[tuple[TextIO, str] | None] = queue.Queue(_MOST)
+        self._thread = threading.Thread(target=self._write, name="npu-serve output", daemon=True)
+        self._thread.start()
+
+    def show(self, line: str) -> None:
+        """Write a line to stdout."""
+        self._put((sys.stdout, line))
+
+    def warn(self, line: str) -> None:
+        """Write a line to stderr."""
+        self._put((sys.stderr, line))
+
+    def close(self) -> None:
+        """Write the lines that wait, if their reader takes them."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put(None, timeout=_PATIENCE)
+        self._thread.join(_PATIENCE)
+
+    def _put(self, one: tuple[TextIO, str]) -> None:
+        with contextlib.suppress(queue.Full):
+            self._lines.put_nowait(one)
+
+    def _write(self) -> None:
+        while (one := self._lines.get()) is not None:
+            stream, line = one
+            with contextlib.suppress(OSError, ValueError):  # no reader, no room, or closed
+                stream.write(f"{line}\n")
+                stream.flush()
+
+
+@contextlib.contextmanager
+def logging_to(output: Output, *flooded: str) -> Generator[None]:
+    """Write log records as lines of stderr.
+
+    Args:
+        output: writes them.
+        flooded: loggers whose records clients cause; one of a kind a minute is written.
+    """
+    root, throttle = logging.getLogger(), Throttle()
+    handler = _Handler(output)
+    if root.handlers:
+        handler.setFormatter(root.handlers[0].formatter)
+    else:
+        handler.setLevel(logging.WARNING)  # as logging does without a handler
+    kept, root.handlers[:] = root.handlers[:], [handler]
+    loggers = [logging.getLogger(name) for name in flooded]
+    for logger in loggers:
+        logger.addFilter(throttle)
+    try:
+        yield
+    finally:
+        root.handlers[:] = kept
+        for logger in loggers:
+            logger.removeFilter(throttle)
+
+
+class _Handler(logging.Handler):
+    def __init__(self, output: Output) -> None:
+        super().__init__()
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record as a line."""
+        self._output.warn(self.format(record))
+
+
+_NO_HANDLE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Reasons for which a connection cannot be accepted."""
+
+
+class Throttle(logging.Filter):
+    """Filter that passes one record of a kind a minute; a kind is the text without its values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed: dict[str, float] = {}
+        """Times of the last records."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is written; that of a refused connection without its stack."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, OSError) and error.errno in _NO_HANDLE:
+            record.msg = f"no connection is accepted: {error.strerror}; raise ulimit -n"
+            record.args, record.exc_info = (), None
+        kind, now = str(record.msg).partition("\n")[0], time.monotonic()
+        if now - self._passed.get(kind, -_INTERVAL) < _INTERVAL:
+            return False
+        self._passed[kind] = now
+        return True

@@ -1,0 +1,108 @@
+"""Output: no reader of lines and no flood of records stops the server."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import sys
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from genai_layer.serve import output as module
+from genai_layer.serve.output import Output, Throttle, logging_to
+
+
+class Stream:
+    """Stream whose reader has gone, or reads no more until it is told to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error, self.text = error, ""
+        self.reads = threading.Event()
+
+    def write(self, text: str) -> None:
+        if self.error is not None:
+            raise self.error
+        self.reads.wait()
+        self.text += text
+
+    def flush(self) -> None: ...
+
+
+@contextlib.contextmanager
+def logging_alone(output: Output, *flooded: str) -> Generator[None]:
+    """Log as a process does that has no NPU_LOG."""
+    kept, logging.root.handlers = logging.root.handlers, []
+    with logging_to(output, *flooded):
+        yield
+    logging.root.handlers = kept
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), OSError(errno.ENOSPC, "full"), ValueError("closed file")]
+)
+def test_a_line_that_cannot_be_written_is_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    output = Output()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Stream(error))
+        output.show("lost")
+    output.show("shown")
+    output.close()
+    assert capsys.readouterr().out == "shown\n"
+
+
+def test_a_reader_that_stops_does_not_stop_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream()
+    monkeypatch.setattr(sys, "stderr", stream)
+    output = Output()
+    with logging_alone(output):
+        for number in range(3000):
+            output.warn(f"line {number}")
+            logging.getLogger("any").warning("record")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_PATIENCE", 0.01)
+        output.close()
+    stream.reads.set()
+    output.close()
+    assert stream.text.startswith("line 0\nrecord\nline 1\n")
+    assert len(stream.text.splitlines()) <= 1002
+
+
+def test_records_that_clients_cause_are_one_a_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    output = Output()
+    with logging_alone(output, "flooded"):
+        for second in range(130):
+            now[0] = float(second)
+            logging.getLogger("flooded").warning("connection %d is lost", second)
+            logging.getLogger("flooded").warning("another kind\nof %d lines", second)
+        logging.getLogger("calm").warning("each")
+        logging.getLogger("calm").warning("each")
+        logging.getLogger("calm").info("not asked for")
+    output.close()
+    lines = [line for line in capsys.readouterr().err.splitlines() if "lines" not in line]
+    lost = [f"connection {second} is lost" for second in (0, 60, 120)]
+    assert sorted(lines) == sorted([*lost, *["another kind"] * 3, "each", "each"])
+
+
+def test_a_connection_without_a_file_handle_is_one_line() -> None:
+    def record() -> Any:
+        try:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        except OSError:
+            return logging.LogRecord("asyncio", 40, "", 0, "socket.accept() …", (), sys.exc_info())
+
+    throttle, first = Throttle(), record()
+    assert throttle.filter(first)
+    line = logging.Formatter().format(first)
+    assert line == "no connection is accepted: Too many open files; raise ulimit -n"
+    assert not throttle.filter(record())
