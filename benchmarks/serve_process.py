@@ -29,7 +29,9 @@ class ServerProcess:
         command: the command line.
         port: the port on which it listens.
         ready: path that answers 200 once the server is ready.
-        log: receives the output.
+        log: receives the output, unless ``output`` does.
+        output: file descriptor that receives the output.
+        handles: number of files and sockets that the process may open, if it is another one.
     """
 
     def __init__(
@@ -38,13 +40,17 @@ class ServerProcess:
         port: int,
         ready: str,
         log: Path,
+        output: int | None = None,
+        handles: int | None = None,
     ) -> None:
-        self.port, self._ready, self._log = port, ready, log
-        with log.open("ab") as output:
+        limit = [] if handles is None else ["sh", "-c", f'ulimit -n {handles}; exec "$@"', "sh"]
+        self.port, self.log = port, log
+        self._ready = ready
+        with log.open("ab") as file:
             self.process = subprocess.Popen(
-                [str(word) for word in command],
+                [str(word) for word in [*limit, *command]],
                 stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdout=file if output is None else output,
                 stderr=subprocess.STDOUT,
             )
 
@@ -66,14 +72,14 @@ class ServerProcess:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.process.poll() is not None:
-                raise RuntimeError(f"the server ended: {self._log.read_text()}")
+                raise RuntimeError(f"the server ended: {self.log.read_text()}")
             try:
                 self.get(self._ready)
             except (OSError, urllib.error.URLError):
                 time.sleep(0.05)
             else:
                 return
-        raise RuntimeError(f"the server is not ready after {seconds} s: {self._log.read_text()}")
+        raise RuntimeError(f"the server is not ready after {seconds} s: {self.log.read_text()}")
 
     def memory(self) -> int:
         """Return the resident bytes of the process."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import signal
 from typing import Any
 
-from tests.stack.serve.conftest import Serve
+import pytest
+from tests.stack.serve.conftest import Serve, Start
 
 LONG = "What is an NPU?"
 """Prompt without template, whose answer repeats a word for ever."""
@@ -80,3 +83,35 @@ def test_a_second_signal_ends_at_once(serve_demo: Serve, serve_load: Any) -> Non
 
     with serve_demo() as server:
         asyncio.run(shut_down(server))
+
+
+def filled_pipe() -> tuple[int, int]:
+    """Return the ends of a pipe that takes no byte more."""
+    output, pipe = os.pipe()
+    os.set_blocking(pipe, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(pipe, bytes(1 << 12))
+    os.set_blocking(pipe, True)
+    return output, pipe
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    ("reader", "path"), [("head -1", "/health"), ("gone", "/ready"), ("stopped", "/ready")]
+)
+def test_no_reader_of_the_output_decides_whether_the_server_stops(
+    start_demo: Start, reader: str, path: str
+) -> None:
+    output, pipe = filled_pipe() if reader == "stopped" else os.pipe()
+    if reader == "gone":
+        os.close(output)
+    with start_demo(path, pipe) as server:
+        os.close(pipe)
+        if reader == "head -1":
+            assert os.read(output, 1 << 12).endswith(b"loading demo\n")
+            os.close(output)
+        server.wait_until_ready()
+        assert server.stop(signal.SIGTERM) == 0
+    if reader == "stopped":
+        os.close(output)

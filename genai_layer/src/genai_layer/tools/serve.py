@@ -13,7 +13,7 @@ Examples:
                                                             /v1/embeddings and /v1/rerank
     npu-serve models/demo --speech-model whisper=models/whisper-tiny
                                                             /v1/audio/transcriptions
-    NPU_SERVE_API_KEY=secret npu-serve models/demo --host 0.0.0.0
+    NPU_SERVE_API_KEY=secret npu-serve models/demo --host 0.0.0.0 --allow-host llm.example.com
                                                             other machines, with a key
 
 A question, from another terminal:
@@ -109,7 +109,11 @@ def _host(text: str) -> str:
     help="bound of the weights of loaded models, e.g. 12G; idle models are unloaded",
 )
 @click.option(
-    "--host", type=_host, default="127.0.0.1", help="address to listen on (default 127.0.0.1)"
+    "--host",
+    metavar="NAME",
+    type=_host,
+    default="127.0.0.1",
+    help="address to listen on (default 127.0.0.1)",
 )
 @click.option(
     "--allow-host",
