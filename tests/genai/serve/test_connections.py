@@ -132,7 +132,7 @@ async def serving(wrapped: Any = None, **limits: Any) -> AsyncIterator[Serving]:
 )
 def test_a_request_that_does_not_arrive_ends_the_connection(begin: bytes, answer: Any) -> None:
     async def wait() -> None:
-        async with serving(head_timeout=0.05, body_timeout=0.05) as server:
+        async with serving(head_timeout=0.3, body_timeout=0.3) as server:
             client = await server.client()
             client.writer.write(begin)
             if begin.startswith(HEALTH):
