@@ -32,6 +32,8 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
     if scope["path"] == "/stream":
         await StreamingResponse(forever())(scope, receive, send)
+    elif scope["path"] == "/big":
+        await JSONResponse({"text": "a" * (32 << 20)})(scope, receive, send)
     elif scope["path"] == "/early":  # as a preflight of CORS: before the body
         await JSONResponse({})(scope, receive, send)
     else:
@@ -74,8 +76,8 @@ class Client:
 class Serving:
     """Server on a free port."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, state: ServerState) -> None:
+        self.port, self.state = port, state
         self.clients: list[Client] = []
 
     async def client(self) -> Client:
@@ -102,7 +104,7 @@ async def serving(wrapped: Any = None, **limits: Any) -> AsyncIterator[Serving]:
         )
 
     server = await loop.create_server(connect, "127.0.0.1", 0)
-    made = Serving(server.sockets[0].getsockname()[1])
+    made = Serving(server.sockets[0].getsockname()[1], state)
     try:
         yield made
     finally:
@@ -177,6 +179,19 @@ def test_a_new_connection_replaces_the_one_that_waits_longest() -> None:
                 assert await client.ask(HEALTH) == (200, None)
 
     run(replace())
+
+
+def test_a_client_that_does_not_read_is_replaced_as_well() -> None:
+    async def fill() -> None:
+        async with serving(connections=1) as server:
+            client = await server.client()
+            client.writer.write(STREAM.replace(b"stream", b"big"))
+            while not client.reader._buffer:
+                await asyncio.sleep(0.01)
+            assert await (await server.client()).ask(HEALTH) == (200, None)
+            assert len(server.state.connections) == 1
+
+    run(fill())
 
 
 def test_beyond_the_bound_only_health_is_answered() -> None:

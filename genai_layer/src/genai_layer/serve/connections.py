@@ -93,7 +93,7 @@ class Connections:
         longest = next((other for other in self._open if other.waits and other is not one), None)
         if longest is not None:
             self.leave(longest)
-            longest.refuse(_full())
+            longest.make_room()
         return not self._full
 
     def wait(self, one: Connection) -> None:
@@ -168,14 +168,20 @@ class Connection(H11Protocol):
                     self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
+    def make_room(self) -> None:
+        """Close the connection at once, even if the client does not read."""
+        self.refuse(_full())
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
     def _wait_for_head(self) -> None:
         self._stop_waiting()
+        self._timer = self.loop.call_later(self._opened.head_timeout, self._give_up)
+
+    def _give_up(self) -> None:
         seconds = self._opened.head_timeout
-        error = HeadTimeout(
-            f"the head of the request did not arrive within {seconds:g} s; send it faster",
-            headers=CLOSE,
-        )
-        self._timer = self.loop.call_later(seconds, self.refuse, error)
+        text = f"the head of the request did not arrive within {seconds:g} s; send it faster"
+        self.refuse(HeadTimeout(text, headers=CLOSE))
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:

@@ -78,10 +78,10 @@ class Exchange:
         """
         try:
             self._admit(scope)
-        except ServeError as error:
+        except ServeError:
             if await self._body(scope, receive, keep=False) is None:
                 return None
-            raise error
+            raise
         return await self._body(scope, receive)
 
     async def _body(self, scope: Scope, receive: Receive, keep: bool = True) -> bytes | None:
