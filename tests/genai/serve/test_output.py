@@ -18,7 +18,7 @@ from genai_layer.serve.output import Output, Throttle, logging_to
 
 
 class Stream:
-    """Stream whose reader has gone, or reads no more until it is told to."""
+    """Stream whose reader has gone, or reads no more until ``reads`` is set."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error, self.text = error, ""

@@ -23,7 +23,7 @@ ATTACKS = {
     "no http": b"\x16\x03\x01\r\n\r\n",
     "streams without an end": b"GET /npu/events HTTP/1.1\r\nHost: localhost\r\n\r\n",
 }
-"""What a client sends before it waits."""
+"""Bytes that a client sends before it waits."""
 
 
 @contextlib.contextmanager

@@ -130,7 +130,7 @@ def set_up_log(chosen: str | None = None) -> None:
     for word in filter(None, (word.strip() for word in words)):
         layer, _, level = word.rpartition(":")
         if level.upper() not in levels:
-            sys.stderr.write(f"{VARIABLE}: {word!r} is neither a level like info nor layer:level\n")
+            complain(VARIABLE, f"{word!r} is neither a level like info nor layer:level")
             continue
         logging.basicConfig(format="%(name)s: %(message)s")
         name = layer if not layer or layer.endswith("_layer") else f"{layer}_layer"
