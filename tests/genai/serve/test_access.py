@@ -147,11 +147,12 @@ def test_no_route_answers_to_another_name_or_origin(parts: Make) -> None:
         for path in paths:
             given = client.request(method, path, headers={"Host": "evil.example:8000"})
             assert given.status_code == 421, (method, path)
-            assert method == "HEAD" or given.json()["error"]["code"] == "unknown_host"
+            assert method == "HEAD" or given.json()["error"]["message"].startswith("Host: ")
             if method not in ("GET", "HEAD", "OPTIONS"):
                 origin = {"Origin": "http://evil.example:8000"}
                 given = client.request(method, path, headers=origin)
-                assert (given.status_code, given.json()["error"]["code"]) == (403, "foreign_origin")
+                assert given.status_code == 403
+                assert given.json()["error"]["message"].startswith("Origin: ")
     own = client.post("/v1/completions", json={}, headers={"Origin": "http://127.0.0.1:8000"})
     assert own.json()["error"]["message"] == "model: is missing; add it"
 

@@ -263,7 +263,7 @@ def test_the_end_of_the_server_ends_responses_properly() -> None:
 
 
 def test_a_response_has_the_id_of_its_request_or_a_new_one(parts: Make, caplog) -> None:
-    client = client_of(parts(), api_key="key", cors_origins=["https://a.example"])
+    client = client_of(parts(), key="key", origins=["https://a.example"])
     assert client.get("/health", headers={"X-Request-Id": "mine-1"}).headers["x-request-id"] == (
         "mine-1"
     )

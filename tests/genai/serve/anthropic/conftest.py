@@ -13,8 +13,10 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.genai.serve.openai.scripted import ScriptedModel, ScriptedModels, scripted_model
 
+from genai_layer.serve.access import Access
 from genai_layer.serve.app import create_app
 from genai_layer.serve.engine.activity import Activity, Commons
+from genai_layer.serve.hosts import Hosts
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.metrics import Metrics
 
@@ -38,7 +40,7 @@ def models() -> ScriptedModels:
 @pytest.fixture(scope="session")
 def http(models: Any) -> Iterator[TestClient]:
     commons = Commons(Limits(queue=8, max_body=1 << 16), Metrics(), Activity())
-    app = create_app(models, commons, api_key=KEY)
+    app = create_app(models, commons, Access(Hosts(["testserver"]), key=KEY))
     with TestClient(app, headers={"x-api-key": KEY}, raise_server_exceptions=False) as client:
         yield client
 

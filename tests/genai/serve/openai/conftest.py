@@ -91,5 +91,5 @@ def running(toy: Path) -> Iterator[TestClient]:
     core = BatchingCore(TABLE)
     specs = [ModelSpec("toy", "text", toy, "CPU", {}, 2)]
     models = _Registry(specs, commons, None, lambda spec: open_model(spec, core))
-    with TestClient(create_app(models, commons)) as client:
+    with TestClient(create_app(models, commons), "http://127.0.0.1") as client:
         yield client

@@ -225,8 +225,8 @@ VALUES = st.text(st.characters(codec="utf-8"))
 
 
 @given(
-    st.dictionaries(NAMES, VALUES),
-    st.dictionaries(st.from_regex(r"[A-Z]{1,9}", fullmatch=True), st.binary()),
+    st.dictionaries(NAMES, VALUES, max_size=20),
+    st.dictionaries(st.from_regex(r"[A-Z]{1,9}", fullmatch=True), st.binary(), max_size=20),
 )
 def test_a_form_has_what_a_client_put_in(fields: dict[str, str], files: dict[str, bytes]) -> None:
     """The client httpx2 writes the form."""

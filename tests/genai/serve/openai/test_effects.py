@@ -17,7 +17,7 @@ from genai_layer.testing.toy import EOS, ids_of
 @pytest.fixture
 def client(running: TestClient) -> openai.OpenAI:
     return openai.OpenAI(
-        api_key="none", base_url="http://testserver/v1", http_client=running, max_retries=0
+        api_key="none", base_url="http://127.0.0.1/v1", http_client=running, max_retries=0
     )
 
 
