@@ -16,6 +16,7 @@ from tokenizers import AddedToken
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_templates.templates import ChatTemplates
 from genai_layer.checked import checked
+from genai_layer.decoded_tokens import Frame, decoded_bytes, find_frame
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.openvino_tokenizer import CLEAN_UP, UNSETTLED
@@ -288,8 +289,12 @@ class Tokenizer:
 
     @checked
     def bytes_of(self, token: int) -> bytes:
-        """Return the bytes of a token's text; none for an unknown id. Ours."""
-        return self._bytes[token] if 0 <= token < len(self._bytes) else b""
+        """Return the bytes of a token within a text; none for an unknown id. Ours.
+
+        Raises:
+            ModelError: see ``decoded_bytes``.
+        """
+        return self.decoded_bytes[token] if 0 <= token < len(self.decoded_bytes) else b""
 
     def get_vocab_vector(self) -> list[str]:
         """Return the texts of all tokens, in the order of ids.
@@ -324,8 +329,22 @@ class Tokenizer:
         return longest_token(self._tokenizer)
 
     @cached_property
-    def _bytes(self) -> list[bytes]:
-        return token_bytes(self._tokenizer)
+    def frame(self) -> Frame:
+        """Tokens that tokens are decoded between. Ours.
+
+        Raises:
+            ModelError: see ``find_frame``.
+        """
+        return find_frame(self._tokenizer)
+
+    @cached_property
+    def decoded_bytes(self) -> list[bytes]:
+        """Bytes of each token within a text, in the order of ids. Ours.
+
+        Raises:
+            ModelError: see ``find_frame``.
+        """
+        return decoded_bytes(self._tokenizer, self.frame)
 
     @property
     def text_of(self) -> Callable[..., str]:

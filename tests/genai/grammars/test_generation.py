@@ -25,7 +25,7 @@ from genai_layer import (
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.grammars.constraint import GrammarConstraint
 from genai_layer.testing.memory_runtime import MemoryCore, MemoryRequest
-from genai_layer.testing.toy import EOS, answering_core, ids_of, word_id, write_toy_folder
+from genai_layer.testing.toy import EOS, ids_of, word_id, write_toy_folder
 
 S = StructuredOutputConfig
 
@@ -113,15 +113,6 @@ def test_impossible_ends_are_named(speaks: Speaks) -> None:
 def test_a_grammar_needs_a_stop_token(compiler: GrammarCompiler) -> None:
     with pytest.raises(ConfigError, match="set stop_token_ids"):
         compiler.constraint(GenerationConfig(structured_output_config=S(regex="a")), PerfMetrics())
-
-
-def test_tokenizers_that_llguidance_cannot_read_are_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pipe = LLMPipeline(write_toy_folder(tmp_path), "CPU", core=answering_core("abc"))
-    monkeypatch.setattr(type(pipe.get_tokenizer()), "to_json", lambda _: "{}")
-    with pytest.raises(ConfigError, match="llguidance cannot read the tokenizer"):
-        pipe.generate("?", structured_output_config=S(regex="a"))
 
 
 def test_a_tokenizer_of_openvino_models_has_masks(golden: Any, tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ takes.
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING
 
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.errors import ConfigError
+from genai_layer.errors import ConfigError, ModelError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.constraint import GrammarConstraint
 from genai_layer.grammars.expressions import (
@@ -31,6 +32,7 @@ from genai_layer.grammars.expressions import (
     TextUntil,
     children,
 )
+from genai_layer.grammars.guided_tokenizer import check_tokenizer, load_tokenizer
 from genai_layer.grammars.structural_tag import ROOT, translate
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.structured.config import StructuredOutputConfig
@@ -39,6 +41,8 @@ from genai_layer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from llguidance import LLTokenizer
+
+_log = logging.getLogger(__name__)
 
 _EMPTY = '""'
 _OPTIONS = '%llguidance {"no_forcing": true}'
@@ -145,6 +149,10 @@ class GrammarCompiler:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        try:
+            check_tokenizer(tokenizer)
+        except ModelError as error:
+            _log.warning("structured output is not available: %s", error)
         self._loaded: LLTokenizer | None = None
         self._load_time = 0.0
 
@@ -160,6 +168,7 @@ class GrammarCompiler:
         Raises:
             ConfigError: the grammar is broken, not supported, or too complex; or the generation has
                 no stop token.
+            ModelError: no text of the tokenizer can follow a grammar.
         """
         structured, stops = config.structured_output_config, config.stop_token_ids
         if structured is None:
@@ -184,15 +193,8 @@ class GrammarCompiler:
     def _load(self, stop: int) -> LLTokenizer:
         """Return llguidance's form of the tokenizer, which any token can end."""
         if self._loaded is None:
-            from llguidance import LLTokenizer
-
             watch = Stopwatch()
-            try:
-                self._loaded = LLTokenizer(self._tokenizer.to_json(), eos_token=stop)
-            except ValueError as error:
-                raise ConfigError(
-                    f"structured_output_config: llguidance cannot read the tokenizer: {error}"
-                ) from error
+            self._loaded = load_tokenizer(self._tokenizer, stop)
             self._load_time = watch.microseconds() / 1000
         return self._loaded
 
