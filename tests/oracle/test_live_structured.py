@@ -92,6 +92,14 @@ PAIR = json.dumps(
 OPEN = json.dumps(
     {"type": "object", "properties": {"x": {"type": "object"}, "y": {"type": "array"}}}
 )
+PATTERNS = json.dumps({"type": "object", "patternProperties": {"^a+$": {"type": "integer"}}})
+NAMES = json.dumps(
+    {
+        "type": "object",
+        "propertyNames": {"pattern": "^a+$"},
+        "additionalProperties": {"type": "integer"},
+    }
+)
 CALL = json.dumps(
     {
         "type": "object",
@@ -156,6 +164,8 @@ CASES: dict[str, tuple[Make, list[str]]] = {
         lambda kind: kind(json_schema=OPEN),
         ["{}", '{"x":{"q":[1,null]}}', '{"y":[2.5e3]}', '{"x":{},"y":[]}', '{"z":1}'],
     ),
+    "patterns": (lambda kind: kind(json_schema=PATTERNS), ['{"aa":1}', '{"b":1}', "{}"]),
+    "names": (lambda kind: kind(json_schema=NAMES), ['{"aa":1}', '{"b":1}', "{}"]),
     "any": (lambda kind: kind(json_schema="{}"), ["[]", "1", '"a"', '{"a":[true]}']),
     "concat": (
         lambda kind: kind(structural_tags_config=kind.ConstString("fun") + kind.JSONSchema(PAIR)),

@@ -253,3 +253,18 @@ def test_a_broken_grammar_is_the_clients_error_with_its_reason(parts: Make) -> N
         assert "look-around" in str(as_serve_error(caught.value))
 
     run(ask())
+
+
+def test_a_lenient_server_ignores_keywords_that_grammars_cannot_follow(parts: Make) -> None:
+    config = StructuredOutputConfig(json_schema='{"type": "string", "format": "regex"}')
+
+    async def ask(**limits: bool) -> str:
+        model = await parts(**limits).models.text("toy")
+        return await text_of(
+            await model.submit("a", greedy(3, structured_output_config=config), "")
+        )
+
+    assert run(ask(lenient=True)).startswith('"')
+    with pytest.raises(ConfigError, match=r"Unknown format: regex; .* --lenient of npu-serve"):
+        run(ask())
+    assert not config.lenient

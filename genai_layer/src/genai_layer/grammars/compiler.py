@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError, ModelError
@@ -49,15 +49,22 @@ _OPTIONS = '%llguidance {"no_forcing": true}'
 """Allow each tokenization of a text that the grammar determines, as openvino_genai does."""
 
 
-def write_lark(rules: Rules, root: str) -> str:
-    """Return the grammar whose texts are those of the rule ``root``."""
-    return _Writer(rules, root).write()
+def write_lark(rules: Rules, root: str, lenient: bool = False) -> str:
+    """Return the grammar whose texts are those of the rule ``root``.
+
+    Args:
+        rules: the grammar's expressions.
+        root: name of a rule.
+        lenient: whether keywords of JSON schemas that llguidance does not support are ignored.
+    """
+    return _Writer(rules, root, lenient).write()
 
 
 class _Writer:
-    def __init__(self, rules: Rules, root: str) -> None:
+    def __init__(self, rules: Rules, root: str, lenient: bool) -> None:
         self._rules = rules
         self._root = root
+        self._lenient = lenient
         self._regular = _is_regular(rules, root)
         self._names: dict[str, str] = {}
         self._added: list[str] = []
@@ -97,7 +104,15 @@ class _Writer:
                 options = " | ".join(map(_quoted, ends))
                 return self._add("[lazy]", f"/(?s:.*)/ ({options})")
             case Json(schema):
-                return self._add("", f"%json {json.dumps(schema)}")
+                return self._add("", f"%json {json.dumps(self._optional(schema))}")
+
+    def _optional(self, schema: Any) -> Any:
+        """Return a schema with the option of this writer, which llguidance reads in its root."""
+        fields = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+        options = fields.get("x-guidance")
+        if not (self._lenient and isinstance(options, dict)):
+            return cast(Any, schema)
+        return {**fields, "x-guidance": {**cast(dict[str, Any], options), "lenient": True}}
 
     def _atom(self, expression: Expression) -> str:
         return f"({self._text(expression)})"
@@ -136,6 +151,8 @@ def _is_regular(rules: Rules, root: str) -> bool:
 
 BACKEND = "llguidance"
 _MAX_CHARACTERS = 1 << 18
+_MAX_WRITTEN = 1 << 22
+"""Characters in llguidance's form, in which formats and distinct items are longer."""
 _STEP_ITEMS = 2_000_000
 """Parser items per mask, about 0.1 s: grammars over characters need more than the default."""
 
@@ -183,6 +200,8 @@ class GrammarCompiler:
         watch = Stopwatch()
         limits = LLParserLimits(step_max_items=_STEP_ITEMS, verbose_errors=False)
         matcher = LLMatcher(tokenizer, grammar_of(structured), log_level=0, limits=limits)
+        for warning in matcher.get_grammar_warnings():
+            _log.warning("structured_output_config: lenient: %s", " ".join(warning.split()))
         constraint = GrammarConstraint(matcher, stops, tokenizer.eos_token)
         # A grammar that is too complex is found with the first mask, before the device runs.
         constraint.prepare()
@@ -208,17 +227,22 @@ def grammar_of(config: StructuredOutputConfig) -> str:
     try:
         tag = config.to_format()
         _check_characters(tag)
-        size = len(json.dumps(tag))
-        if size > _MAX_CHARACTERS:
-            raise ConfigError(
-                f"structured_output_config: the grammar has {size} characters; at most "
-                f"{_MAX_CHARACTERS} are supported, shorten it"
-            )
-        return write_lark(translate(tag), ROOT)
+        _check_size(json.dumps(tag), _MAX_CHARACTERS)
+        written = write_lark(translate(tag), ROOT, config.lenient)
+        _check_size(written, _MAX_WRITTEN)
+        return written
     except RecursionError:
         raise ConfigError(
             "structured_output_config: the grammar is nested too deep; simplify it"
         ) from None
+
+
+def _check_size(text: str, most: int) -> None:
+    if len(text) > most:
+        raise ConfigError(
+            f"structured_output_config: the grammar has {len(text)} characters; at most {most} are "
+            "supported, shorten it"
+        )
 
 
 def _check_characters(tag: Format) -> None:

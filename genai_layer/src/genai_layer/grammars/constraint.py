@@ -91,12 +91,17 @@ class GrammarConstraint:
     def _check(self) -> None:
         if self._matcher.is_error():
             reason = reason_of(self._matcher.get_error())
+            remedy = _LENIENT if _UNSUPPORTED.search(reason) else "simplify or correct it"
             raise ConfigError(
-                f"structured_output_config: llguidance rejects the grammar: {reason}; simplify or "
-                "correct it"
+                f"structured_output_config: llguidance rejects the grammar: {reason}; {remedy}"
             )
 
 
+_UNSUPPORTED = re.compile("Unimplemented keys|Unknown format")
+_LENIENT = (
+    "leave them out, or have them ignored by lenient=True in StructuredOutputConfig, by --lenient "
+    "of npu-serve"
+)
 _PLACE = re.compile(r"^(at )?\d+\(\d+\): ")
 _LISTING = re.compile(r"^ *\d+ \| ", re.MULTILINE)
 _MARKER = re.compile(r"^ *\^+$", re.MULTILINE)

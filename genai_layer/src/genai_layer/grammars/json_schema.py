@@ -26,6 +26,7 @@ from genai_layer.grammars.expressions import (
 )
 from genai_layer.grammars.references import at_pointer, extended, with_pointers
 from genai_layer.grammars.regex import parse_regex
+from genai_layer.grammars.schema_rules import rewrite
 
 _OPTIONS = {"whitespace_pattern": r"[ \n\t]+", "coerce_one_of": True}
 """llguidance's options: spaces between tokens as in xgrammar, oneOf as anyOf."""
@@ -37,7 +38,8 @@ _NAMED = ("properties", "patternProperties", "$defs", "definitions")
 """Keywords with schemas by name."""
 
 _JOINED = ("allOf", "anyOf", "oneOf", "$ref")
-_OPEN = ("additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames")
+_CLOSED = ("properties", "patternProperties")
+_OPEN = ("additionalProperties", "unevaluatedProperties", "propertyNames")
 
 
 def checked_schema(schema: Any, noun: str = "json_schema") -> Any:
@@ -57,12 +59,14 @@ def guided_schema(schema: Any) -> Any:
     Options of the schema itself, in its entry x-guidance, stay.
 
     Raises:
-        ConfigError: a keyword for schemas by name has another value, or a reference leads to no
-            place of the schema.
+        ConfigError: a keyword for schemas by name has another value, a reference leads to no place
+            of the schema, or a bound excludes all answers.
     """
     if not isinstance(schema, dict):
         return schema
-    return {"x-guidance": _OPTIONS, **_closed(with_pointers(cast(dict[str, Any], schema)))}
+    root, schemas = with_pointers(cast(dict[str, Any], schema))
+    rewrite(schemas, root)
+    return {"x-guidance": _OPTIONS, **_closed(root)}
 
 
 def _closed(schema: Any) -> Any:
@@ -81,7 +85,7 @@ def _closed(schema: Any) -> Any:
     if isinstance(found.get("pattern"), str):
         found["pattern"] = f"^(?:{unanchored(found['pattern'])})$"
     if not found.keys() & {*_JOINED}:
-        if "properties" in found and not found.keys() & {*_OPEN}:
+        if found.keys() & {*_CLOSED} and not found.keys() & {*_OPEN}:
             found["additionalProperties"] = False
         if "prefixItems" in found:
             found.setdefault("items", False)
@@ -115,7 +119,7 @@ def parameters(schema: Any) -> Expression:
     if not isinstance(schema, dict) or cast(dict[str, Any], schema).get("type") != "object":
         raise ConfigError("QwenXMLParametersFormat: the schema needs the type object; set it")
     _reject(cast(dict[str, Any], schema), _ROOT)
-    root = with_pointers(cast(dict[str, Any], schema))
+    root, _ = with_pointers(cast(dict[str, Any], schema))
     if root.get("additionalProperties"):
         raise ConfigError(
             "QwenXMLParametersFormat: additionalProperties are not supported; list properties"

@@ -42,8 +42,11 @@ class _Place:
     base: str
 
 
-def with_pointers(root: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema whose references are pointers from its root, without addresses and anchors.
+def with_pointers(root: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Write the references of a schema as pointers from its root, without addresses and anchors.
+
+    Returns:
+        a copy of the schema, and all schemas in it, itself among them.
 
     Raises:
         ConfigError: a reference leads to no place of the schema.
@@ -70,7 +73,7 @@ def with_pointers(root: dict[str, Any]) -> dict[str, Any]:
     for one in places.values():
         for name in (key, "$anchor"):
             one.schema.pop(name, None)
-    return found
+    return found, [one.schema for one in places.values()]
 
 
 def _by_identity(places: Iterable[_Place]) -> dict[int, _Place]:

@@ -23,3 +23,5 @@ class Limits:
     """Seconds in which the head of a request arrives, or a connection ends."""
     connections: int = 512
     """Connections that are open at a time."""
+    lenient: bool = False
+    """True to ignore keywords of JSON schemas that a grammar cannot follow, not to reject them."""

@@ -52,7 +52,8 @@ class StructuredOutputConfig(Parameters):
     """Grammar that a generated text follows.
 
     Args:
-        values: one of the fields; ``backend`` may be xgrammar or llguidance, without effect.
+        values: one of the fields; ``backend`` may be xgrammar or llguidance, without effect; and
+            ``lenient``.
 
     Raises:
         ConfigError: a name is unknown, a value has a wrong type, or arguments are given and do not
@@ -73,6 +74,8 @@ class StructuredOutputConfig(Parameters):
     """The same, under its deprecated name."""
     backend: str | None = Field(default=None, repr=False)
     """Name of a grammar compiler; there is one here."""
+    lenient: bool = Field(default=False, repr=False)
+    """Ignore keywords and formats of JSON schemas that a grammar cannot follow. Ours."""
 
     Regex: ClassVar = formats.Regex
     JSONSchema: ClassVar = formats.JSONSchema

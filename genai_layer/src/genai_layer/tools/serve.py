@@ -179,16 +179,25 @@ def _host(text: str) -> str:
     default=30.0,
     help="seconds that requests in progress have at the shutdown (default 30)",
 )
+@click.option(
+    "--lenient",
+    is_flag=True,
+    help="ignore keywords of JSON schemas that a grammar cannot follow, e.g. not; else they are "
+    "errors",
+)
 def _serve(
     queue: int,
     timeout: float,
     max_tokens: int,
     max_body: int,
     max_connections: int,
+    lenient: bool,
     **values: Any,
 ) -> None:
     set_up_log()
-    limits = Limits(queue, timeout, max_tokens, max_body, connections=max_connections)
+    limits = Limits(
+        queue, timeout, max_tokens, max_body, connections=max_connections, lenient=lenient
+    )
     names = ("max_bytes", "host", "port", "cors_origins", "allowed_hosts", "grace")
     others = {name: values[name] for name in names}
     key = values["api_key"] or None

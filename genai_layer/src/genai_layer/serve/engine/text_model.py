@@ -298,6 +298,8 @@ class ServedTextModel:
     def _bounded(self, config: GenerationConfig) -> GenerationConfig:
         """Return the parameters with the server's limit of an answer, if they have none.
 
+        Their grammar is lenient if the server is.
+
         Raises:
             BadRequest: a limit is exceeded.
         """
@@ -315,6 +317,10 @@ class ServedTextModel:
                 "fewer, or raise --max-tokens",
                 param="max_tokens",
             )
+        structured = config.structured_output_config
+        if structured is not None and self._limits.lenient:
+            lenient = structured.model_copy(update={"lenient": True})
+            config = config.updated({"structured_output_config": lenient})
         unset = config.max_new_tokens == UNSET and config.max_length == UNSET
         return config.updated({"max_new_tokens": most}) if unset else config
 
