@@ -2,8 +2,7 @@
 
 A token that is decoded alone may lose a space, as the first or last token of a text does. So each
 token is decoded between others, whose texts are cut off. A decoder's text has U+FFFD in place of an
-incomplete character; the bytes of such a token follow from its name, and are those only if they
-have the same text.
+incomplete character; the bytes of such a token follow from its name, if they have the same text.
 
 Source: decoders of the package tokenizers, measured in tests/genai/test_decoded_tokens.py.
 """
@@ -19,7 +18,6 @@ import tokenizers
 from genai_layer.errors import ModelError
 from genai_layer.vocabulary import FALLBACK_TOKENS, byte_level_bytes, unigram_bytes
 
-_LETTERS = frozenset(ascii_letters)
 _REPLACEMENT = "\ufffd"
 
 
@@ -63,20 +61,20 @@ def find_frame(tokenizer: tokenizers.Tokenizer) -> Frame:
             return _sensitive(tokenizer, frame)
     if found is None:
         raise ModelError(
-            "the tokenizer's decoder changes tokens that follow each other, so tokens have no "
+            "the tokenizer has no letter with the same text wherever it stands, so tokens have no "
             "bytes of their own; use a model with another tokenizer"
         )
     return found
 
 
 def _letters(tokenizer: tokenizers.Tokenizer) -> Iterator[Frame]:
-    """Yield the frames of tokens that are a letter and have its text, in the order of ids."""
-    for token in range(tokenizer.get_vocab_size()):
-        name = tokenizer.id_to_token(token) or ""
-        if name in _LETTERS:
+    """Yield the frames of tokens that are a letter and have its text."""
+    for letter in ascii_letters:
+        token = tokenizer.token_to_id(letter)
+        if token is not None:
             one, two, three = (_text(tokenizer, [token] * count) for count in (1, 2, 3))
             tail = two[len(one) :]
-            if one == name and tail and three == two + tail:
+            if one == letter and tail and three == two + tail:
                 yield Frame((token,), one, tail)
 
 

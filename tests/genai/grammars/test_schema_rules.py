@@ -96,6 +96,14 @@ EXACT: dict[str, tuple[dict[str, Any], list[Any]]] = {
         {"type": "string", "format": "ipv4", "pattern": "^1.*"},
         ["1.2.3.4", "2.2.3.4", "1"],
     ),
+    "an exclusive bound near the other one": (
+        {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5},
+        [0, 0.25, 0.5, 1],
+    ),
+    "an exclusive bound above": (
+        {"type": "number", "exclusiveMaximum": 0, "minimum": -0.5},
+        [0, -0.0, -0.25, -0.5],
+    ),
     "rounded bounds": (
         {"type": "integer", "maximum": 2**60 + 255, "minimum": -(2**60) - 255},
         [2**60 - 128, 2**60 + 512, -(2**60) + 128, -(2**60) - 512],
@@ -117,7 +125,23 @@ def test_a_rule_means_what_a_validator_reads(kind: str) -> None:
 
 
 BOUNDS = st.sampled_from(
-    [1e300, -1e300, 10**300, -(10**300), 2**63, -(2**63), 2**53 + 1, 1e18, -1e19, 0, 5, 0.5, 1e-9]
+    [
+        1e300,
+        -1e300,
+        10**300,
+        -(10**300),
+        2**63,
+        -(2**63),
+        2**53 + 1,
+        1e18,
+        -1e19,
+        0,
+        5,
+        0.5,
+        -0.5,
+        1,
+        1e-9,
+    ]
 )
 NAMES = st.sampled_from(["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"])
 
@@ -196,7 +220,17 @@ def test_a_bound_that_excludes_all_answers_is_named(schema: dict[str, Any]) -> N
 KEYWORDS = st.sampled_from(
     [
         *("uniqueItems", "propertyNames", "format", "pattern", "items", "allOf", "enum", "const"),
-        *("minimum", "maxLength", "minItems", "maxItems", "additionalProperties", "type", "$ref"),
+        *(
+            "minimum",
+            "maximum",
+            "exclusiveMaximum",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "additionalProperties",
+            "type",
+            "$ref",
+        ),
         *("x-guidance", "required", "properties"),
     ]
 )

@@ -62,9 +62,9 @@ def test_a_converted_gguf_follows_a_schema(folder_of_gguf: Path) -> None:
 
 
 REJECTED = [
-    (None, "puts spaces between tokens"),
-    (decoders.WordPiece(), "puts spaces between tokens"),
-    (decoders.CTC(), "changes tokens that follow each other"),
+    (None, "decoder puts spaces between tokens"),
+    (decoders.WordPiece(), "decoder puts spaces between tokens"),
+    (decoders.CTC(), "has no letter with the same text wherever it stands"),
 ]
 
 
@@ -77,9 +77,10 @@ def test_a_tokenizer_without_exact_texts_is_named_when_it_is_loaded(
     made.save(str(write_toy_folder(tmp_path) / "tokenizer.json"))
     with caplog.at_level(logging.WARNING):
         compiler = GrammarCompiler(Tokenizer(tmp_path))
-    assert f"structured output is not available: the tokenizer's decoder {reason}" in caplog.text
+    assert "structured output is not available: the tokenizer" in caplog.text
+    assert reason in caplog.text
     config = GenerationConfig(
         stop_token_ids={EOS}, structured_output_config=StructuredOutputConfig(regex="b")
     )
-    with pytest.raises(ModelError, match=f"the tokenizer's decoder {reason}"):
+    with pytest.raises(ModelError, match=reason):
         compiler.constraint(config, PerfMetrics())

@@ -201,7 +201,9 @@ class GrammarCompiler:
         limits = LLParserLimits(step_max_items=_STEP_ITEMS, verbose_errors=False)
         matcher = LLMatcher(tokenizer, grammar_of(structured), log_level=0, limits=limits)
         for warning in matcher.get_grammar_warnings():
-            _log.warning("structured_output_config: lenient: %s", " ".join(warning.split()))
+            _log.warning(
+                "structured_output_config: llguidance warns: %s", " ".join(warning.split())
+            )
         constraint = GrammarConstraint(matcher, stops, tokenizer.eos_token)
         # A grammar that is too complex is found with the first mask, before the device runs.
         constraint.prepare()

@@ -1,4 +1,4 @@
-r"""Patterns of the formats of texts: those of JSON Schema, and those that pydantic adds.
+"""Patterns of the formats of texts: those of JSON Schema, and those that pydantic adds.
 
 A pattern matches only texts of the format, but not always all of them: years are from 1000 to 9999,
 numbers of a duration have four digits, and ``::`` of an IPv6 network is at its end.

@@ -35,6 +35,8 @@ _MOST, _LEAST = 9 * 10**18, 10**18
 
 llguidance computes with 64 bits, of which doubles hold the bounds.
 """
+_STEP = 2**-50
+"""Distance of a number from an exclusive bound, where llguidance has no such bounds."""
 
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _ENDLESS = 1 << 31
@@ -62,7 +64,7 @@ def rewrite(schemas: Iterable[Schema], root: Schema) -> None:
     """
     found = [*schemas]
     referred = {id(_end(schema["$ref"], root)) for schema in found if "$ref" in schema}
-    for rule in (_numbers, _counts, partial(_names, referred), _unique, _format):
+    for rule in (_numbers, _exclusive, _counts, partial(_names, referred), _unique, _format):
         for schema in found:
             rule(schema, root)
 
@@ -83,6 +85,29 @@ def _numbers(schema: Schema, root: Schema) -> None:
                     "the bound; move it"
                 )
             schema[name] = side * _rounded_down(min(side * value, _MOST))
+
+
+def _exclusive(schema: Schema, root: Schema) -> None:
+    """Write an exclusive bound as the next number, if the opposite bound is less than 1 away.
+
+    llguidance allows the bound itself there.
+    """
+    for name, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        side, value = _BOUNDS[name], cast(Any, schema.get(name))
+        gap = _gap(value, schema, -side) if _is_number(value) else 1.0
+        if gap < 1:
+            inner = value - side * max(min(_STEP, gap / 2), math.ulp(value))
+            other = cast(Any, schema.get(inclusive))
+            schema[inclusive] = side * min(
+                side * inner, side * (other if _is_number(other) else inner)
+            )
+            del schema[name]
+
+
+def _gap(value: float, schema: Schema, side: int) -> float:
+    """Return the distance of a number to the bounds of a side."""
+    bounds: list[Any] = [schema.get(name) for name in _BOUNDS if _BOUNDS[name] == side]
+    return min((abs(bound - value) for bound in bounds if _is_number(bound)), default=math.inf)
 
 
 def _is_number(value: Any) -> bool:
