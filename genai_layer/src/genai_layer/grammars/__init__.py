@@ -1,6 +1,7 @@
 """Grammars of structured output: translation, compilation, and the masks of a generation.
 
 ``structural_tag`` translates the JSON form of a configuration to ``expressions``, with the help of
-``regex``, ``ebnf`` and ``json_schema``. ``compiler``, the module to read first,
-writes these for llguidance, and joins the steps; ``constraint`` masks the logits.
+``regex``, ``ebnf`` and ``json_schema``, whose keywords ``schema_rules`` rewrites. ``compiler``, the
+module to read first, writes these for llguidance, and joins the steps; ``guided_tokenizer`` hands
+over the tokens, and ``constraint`` masks the logits.
 """
