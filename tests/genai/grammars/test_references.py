@@ -123,7 +123,7 @@ def test_a_reference_of_any_form_means_what_a_validator_reads(kind: str, value: 
 def forced(schema: dict[str, Any], form: Form, others: int) -> StructuralFormat:
     functions = [Function(name=f"f{n}", parameters={"type": "object"}) for n in range(others)]
     offer = make_offer([Function(name="f", parameters=schema), *functions], "required", None)
-    grammar = call_grammar(offer, form)
+    grammar = call_grammar(offer, form, None)
     assert grammar is not None
     return grammar
 
@@ -131,7 +131,7 @@ def forced(schema: dict[str, Any], form: Form, others: int) -> StructuralFormat:
 def free(schema: dict[str, Any], form: Form, others: int) -> StructuralFormat:
     del others
     function = Function(name="f", parameters=schema, strict=True)
-    grammar = call_grammar(make_offer([function], "auto", None), form)
+    grammar = call_grammar(make_offer([function], "auto", None), form, None)
     assert grammar is not None
     return grammar
 
