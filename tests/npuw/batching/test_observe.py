@@ -70,7 +70,8 @@ def test_a_new_conversation_shows_no_counts_of_the_last_one(batching, crowd) -> 
     assert place.conversation is second
     assert (place.prompt_tokens, place.stored_tokens) == (1, 1)
     assert not place.prefill_chunks
-    assert place.variant == 72, "one token begins with a generate step: only a response is reserved"
+    assert place.variant == 72
+    assert str(place.variant_reason).startswith("65 = 1 stored + 64 reserved")
 
 
 def test_conversations_that_generate_together_show_the_model_they_share(batching, crowd) -> None:

@@ -55,6 +55,7 @@ def test_what_is_planned_then_runs(talks) -> None:
     talk = talks(**CHUNKED)
     for tokens in LENGTHS:
         check(talk, tokens)
+        assert talk.request._conversation.reader.generate.selected_for == tokens
 
 
 @given(st.integers(1, 128))
@@ -90,6 +91,16 @@ def test_the_article_s_variants_have_its_utilisation() -> None:
     assert (found.needed, chosen.capacity) == (428, 512)
     assert round(100 * chosen.utilisation, 1) == 83.6
     assert round(100 * chosen.waste, 1) == 16.4
+
+
+def test_the_article_s_hello_needs_its_own_row_and_the_reserve() -> None:
+    """One token and 128 reserved: 129 rows, although a generate step reads the token."""
+    found = plan(1, MAX_PROMPT_LEN=1024, MIN_RESPONSE_LEN=128)
+    assert not found.chunks
+    assert found.reason == (
+        "129 = 1 stored + 128 reserved; the smallest variant that holds them is 256"
+    )
+    assert found.needed == 129
 
 
 def test_a_truncated_prompt_drops_its_middle() -> None:

@@ -107,7 +107,7 @@ class WhisperConversation(Conversation):
 class _Generate(Generate):
     """Generate step that switches to a larger variant when one is full, without copying rows."""
 
-    def select(self) -> None:
+    def select(self, coming: int = 0) -> None:
         """Select the smallest variant."""
         self.variant = 0
 

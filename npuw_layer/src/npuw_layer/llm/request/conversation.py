@@ -144,7 +144,7 @@ class Conversation:
         """Run a generate step after the stored tokens."""
         act = TABLE[self.state, Event.STEP].act
         if act is Act.START:
-            self.reader.start()
+            self.reader.start(len(tokens))
         elif act is Act.MAKE_ROOM:
             tokens = self.reader.make_room(tokens, self._plan.generate[-1].past)
         return self.reader.step(tokens, target)

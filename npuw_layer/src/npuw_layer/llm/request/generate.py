@@ -48,7 +48,7 @@ class Generate:
         self.variant = 0
         """Index of the variant in use."""
         self.selected_for = 0
-        """Stored tokens that the variant was chosen for; a larger one may have followed."""
+        """Tokens that the variant was chosen for; a larger one may have followed."""
         self.last: Submodel | None = None
         """Model that ran last."""
 
@@ -57,14 +57,17 @@ class Generate:
         for variant in {*self._variants, *self._singles}:
             variant.prepare(None)
 
-    def select(self) -> None:
-        """Choose a variant that holds the stored tokens and a response."""
+    def select(self, coming: int = 0) -> None:
+        """Choose a variant that holds the stored tokens, those of a coming step, and a response."""
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
-        stored = self._cache.rows.tokens
-        self.variant = select_generate_request(capacities, stored, reserve)
-        self.selected_for = stored
-        if capacities[self.variant] < stored + reserve:
-            _log.warning("after %d tokens, fewer than %d can be generated", stored, reserve)
+        tokens = self.selected_for = self._cache.rows.tokens + coming
+        self.variant = select_generate_request(capacities, tokens, reserve)
+        if capacities[self.variant] < tokens + reserve:
+            _log.warning("after %d tokens, fewer than %d can be generated", tokens, reserve)
+
+    def copy_from(self, other: Generate) -> None:
+        """Go on with the variant of a copied conversation."""
+        self.variant, self.selected_for = other.variant, other.selected_for
 
     def move_on(self) -> None:
         """Move from a full variant to the next larger one; the last one stays."""

@@ -115,10 +115,8 @@ def plan_prompt(options: Options, size: CacheSize, tokens: int) -> PromptPlan:
     surplus = max(tokens - longest, 0)
     fits = not surplus or options.on_full != "ERROR"
     stored = min(tokens, planned.generate[-1].past if options.on_full == "SLIDE" else longest)
-    # One token begins with a generate step: nothing is stored when the variant is chosen.
-    selected_for = stored if tokens > 1 else 0
     read = [*chunks(planned, options, min(tokens, longest), 0)] if fits and tokens > 1 else []
-    reason = selection_reason(planned.capacities, selected_for, lengths.min_response)
+    reason = selection_reason(planned.capacities, stored, lengths.min_response)
     if surplus and fits:
         reason = f"{_SURPLUS[options.on_full].format(surplus, tokens)}; {reason}"
     copied = sum(chunk.tokens for chunk in read if not chunk.in_place)
@@ -132,8 +130,8 @@ def plan_prompt(options: Options, size: CacheSize, tokens: int) -> PromptPlan:
         fits=fits,
         reason=reason if fits else str(PromptTooLong(tokens, longest)),
         chunks=[PlannedChunk(chunk.tokens, chunk.stage.tokens) for chunk in read],
-        variants=_variants(planned, selected_for, fits),
-        needed=selected_for + lengths.min_response,
+        variants=_variants(planned, stored, fits),
+        needed=stored + lengths.min_response,
         kv_bytes=size.nbytes(lengths.total, kv_layout(options).block),
         bytes_used=(stored if fits else 0) * size.row_bytes,
         copy_bytes_here=copied * size.row_bytes,

@@ -71,12 +71,12 @@ class Reader:
     def copy_from(self, other: Reader) -> None:
         """Go on where the reader of a copied conversation is."""
         self.prefill.copy_from(other.prefill)
-        self.generate.variant = other.generate.variant
+        self.generate.copy_from(other.generate)
 
-    def start(self) -> None:
-        """Choose a variant for a conversation that begins without a prompt."""
+    def start(self, tokens: int) -> None:
+        """Choose a variant for a conversation that begins with a step of so many tokens."""
         self.prefill.forget()
-        self.generate.select()
+        self.generate.select(tokens)
 
     def step(self, tokens: NewTokens, target: LogitsTarget | None = None) -> Logits:
         """Read few tokens after the stored ones, and compute the logits of all new tokens."""
@@ -177,7 +177,7 @@ class Reader:
             piece = tokens.part(0, stage.tokens)
             if stage.kind is StageKind.GENERATE:
                 if not self._cache.rows.tokens:
-                    self.start()
+                    self.start(len(piece))
                 self.step(piece)
             else:
                 finished(self.prompt(piece, 0, None))
