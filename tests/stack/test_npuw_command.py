@@ -153,7 +153,7 @@ def test_bad_input_prints_one_clear_line(command, model: Path, argv, words) -> N
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("argv", [[], ["plan"], ["plan", "m", "--weights", "i2"], ["nonsense"]])
+@pytest.mark.parametrize("argv", [["plan", "m", "--weights", "i2"], ["nonsense"]])
 def test_wrong_usage_shows_the_usage(command, argv) -> None:
     done = command("npuw", *argv)
     assert done.returncode == 2

@@ -50,7 +50,7 @@ def test_wrong_words_are_reported_before_anything_runs() -> None:
     for words, problem in (
         (["--platform", "286", "--", "true"], "286"),
         (["--", "no-such-program"], "no such program"),
-        ([], "no program given"),
+        (["--log-calls"], "no program given"),
     ):
         done = run(*words)
         assert done.returncode == 2

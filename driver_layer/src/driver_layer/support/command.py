@@ -13,10 +13,10 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 import click
-from click.exceptions import Exit
+from click.exceptions import Exit, NoArgsIsHelpError
 from click.shell_completion import CompletionItem
 
 from driver_layer.support.completion import complete, completion_option
@@ -46,7 +46,14 @@ PATH = _PathType()
 
 
 class Command(click.Command):
-    """A command whose help and epilog (examples) are printed verbatim, not reflowed."""
+    """A command whose help and epilog (examples) are printed verbatim, not reflowed.
+
+    Without arguments, a command that needs some prints its help.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.no_args_is_help |= any(param.required for param in self.params)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help."""
@@ -144,7 +151,10 @@ def _print_help(context: click.Context, _: click.Parameter, wanted: bool) -> Non
 
 
 def _show_usage(error: click.UsageError) -> NoReturn:
-    if error.ctx is not None:
+    if isinstance(error, NoArgsIsHelpError):
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{error.format_message()}\n")
+    elif error.ctx is not None:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"usage: {error.ctx.get_usage().removeprefix('Usage: ')}\n")
         complain(error.ctx.command_path, f"error: {error.format_message()}")

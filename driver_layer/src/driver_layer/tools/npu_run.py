@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(_npu_run, argv, (BuildError, ZeError))
 
 
-@click.command("npu-run", cls=Command, help=__doc__)
+@click.command("npu-run", cls=Command, help=__doc__, no_args_is_help=True)
 @click.option("--platform", help="3720, 4000, 5010, a code name such as LUNARLAKE, or a .toml file")
 @click.option("--log-calls", is_flag=True, help="print each call with its result and time")
 @click.option(

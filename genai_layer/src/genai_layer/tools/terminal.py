@@ -14,10 +14,10 @@ import logging
 import os
 import sys
 from collections.abc import Generator, Sequence
-from typing import NoReturn, TextIO, cast
+from typing import Any, NoReturn, TextIO, cast
 
 import click
-from click.exceptions import Exit
+from click.exceptions import Exit, NoArgsIsHelpError
 
 from genai_layer.tools.completion import complete, completion_option
 
@@ -26,7 +26,14 @@ VARIABLE = "NPU_LOG"
 
 
 class Command(click.Command):
-    """Command whose help and epilog (examples) are printed unchanged."""
+    """Command whose help and epilog (examples) are printed unchanged.
+
+    Without arguments, a command that needs some prints its help.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.no_args_is_help |= any(param.required for param in self.params)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help."""
@@ -151,7 +158,10 @@ def _print_help(context: click.Context, _: click.Parameter, wanted: bool) -> Non
 
 
 def _show_usage(error: click.UsageError) -> NoReturn:
-    if error.ctx is not None:
+    if isinstance(error, NoArgsIsHelpError):
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{error.format_message()}\n")
+    elif error.ctx is not None:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"usage: {error.ctx.get_usage().removeprefix('Usage: ')}\n")
         complain(error.ctx.command_path, f"error: {error.format_message()}")

@@ -46,7 +46,6 @@ _NPUC = Group(
     {command.name or "": command for command in _COMMANDS},
     help="Compile stateful OpenVINO LLM graphs to static NPU blobs.",
     epilog=_EPILOG,
-    no_args_is_help=False,
 )
 
 

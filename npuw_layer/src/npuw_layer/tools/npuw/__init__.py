@@ -42,7 +42,6 @@ _NPUW = Group(
     {command.name or "": command for command in _COMMANDS},
     help="Explains options, predicts memory and speed, and shows graphs and compiled parts.",
     epilog=_EPILOG,
-    no_args_is_help=False,
 )
 
 
