@@ -55,11 +55,17 @@ def test_the_commands_of_the_readme_run_and_the_demo_answers() -> None:
         pytest.skip("make would set up the .venv of this checkout, in which the tests do not run")
     found = list(commands(ROOT / "README.md"))
     programs = [words[0] for words in found]
-    assert programs == ["make", "make", "make", "pip", "npu-run"]
+    assert programs == ["make", "make", "make", ".venv/bin/pip", ".venv/bin/npu-run"]
     for words, expected in ((found[0], "An NPU"), (found[1], ""), (found[4], "['CPU', 'NPU']")):
         result = _run(words, ROOT)
         assert result.returncode == 0, result.stderr[-2000:]
         assert expected in result.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_a_page_that_shows_npu_run_installs_first_what_it_needs(page: Path) -> None:
+    before, shown, _ = "".join(blocks(page, "sh")).partition("npu-run ")
+    assert not shown or '"./driver_layer[c-abi]"' in before
 
 
 def test_the_commands_of_the_page_on_models_run(folder: Path) -> None:
