@@ -22,6 +22,7 @@ from tests.genai.serve.conftest import Parts, greedy, run, text_of
 from genai_layer.serve.access import Access
 from genai_layer.serve.app import create_app
 from genai_layer.serve.hosts import Hosts
+from genai_layer.serve.limits import Limits
 from genai_layer.serve.observe import routes as observed_routes
 from genai_layer.serve.observe.view import ModelView, Views
 
@@ -45,6 +46,7 @@ def test_a_runtime_that_shows_nothing_has_a_queue_and_a_speed(parts: Make) -> No
         assert (state["model"], state["device"], state["observable"]) == ("toy", "CPU", False)
         assert state["kv"] is state["memory"] is state["last_step"] is None
         assert (state["slots"], state["queue"], state["queue_limit"]) == ([], 0, 7)
+        assert state["max_tokens"] == Limits().max_tokens
         assert state["speed"]["ttft_ms"] > 0
         assert state["speed"]["tokens_per_s"] > 0
 

@@ -187,6 +187,11 @@ class ServedTextModel:
         return self._limits.queue
 
     @property
+    def max_tokens(self) -> int:
+        """Maximum number of tokens in an answer."""
+        return self._limits.max_tokens
+
+    @property
     def running(self) -> int:
         """Number of requests that have a place."""
         return sum(one.handle.has_begun() for one in self._stepper.followed)

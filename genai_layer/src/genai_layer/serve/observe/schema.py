@@ -135,6 +135,8 @@ class State(BaseModel):
     queue: int
     """Requests that wait for a place."""
     queue_limit: int
+    max_tokens: int
+    """Tokens that an answer may have."""
     last_step: StepState | None
     last_ended: SlotState | None
     """Slot of the request that ended last, as it was then."""

@@ -210,6 +210,7 @@ class ModelView:
             slots=slots,
             queue=model.queue,
             queue_limit=model.queue_limit,
+            max_tokens=model.max_tokens,
             last_step=last_step,
             last_ended=None
             if shown is None or shown.last_ended is None

@@ -5,6 +5,7 @@ import { byId } from "./dom.js";
 import { count, counted } from "./format.js";
 import { History } from "./history.js";
 import * as messages from "./messages.js";
+import * as settings from "./settings.js";
 
 /** The chat with the model that `model()` names; onRequest receives the id of each request. */
 export class Chat {
@@ -45,7 +46,7 @@ export class Chat {
   #send() {
     const field = byId("question");
     const text = field.value.trim();
-    if (text === "" || this.#model() === "" || !settingsAreValid()) return;
+    if (text === "" || this.#model() === "" || !settings.areValid()) return;
     field.value = "";
     this.#history.ask(text);
     messages.question(text);
@@ -57,17 +58,18 @@ export class Chat {
     this.#setRunning(running);
     const shown = messages.answer();
     shown.grow("");
+    const chosen = settings.chosen();
     let [text, finish, usage] = ["", null, null];
     try {
       const prompt = this.#history.prompt(byId("system").value.trim());
-      for await (const chunk of complete(this.#model(), prompt, settings(), running.signal)) {
+      for await (const chunk of complete(this.#model(), prompt, chosen, running.signal)) {
         this.#onRequest(chunk.id);
         text += chunk.text;
         finish = chunk.finish ?? finish;
         usage = chunk.usage ?? usage;
         shown.grow(text);
       }
-      this.#end(shown, text, ending(finish, usage));
+      this.#end(shown, text, ending(finish, usage, chosen.maxTokens));
     } catch (error) {
       if (this.#running !== running) shown.remove(); // a new chat began
       else if (running.signal.aborted) this.#end(shown, text, "Stopped.");
@@ -112,19 +114,9 @@ export class Chat {
   }
 }
 
-function settings() {
-  return { temperature: Number(byId("temperature").value), maxTokens: Number(byId("max-tokens").value) };
-}
-
-function settingsAreValid() {
-  const fields = [byId("temperature"), byId("max-tokens")];
-  if (fields.every((field) => field.checkValidity())) return true;
-  byId("settings").open = true;
-  fields.find((field) => !field.checkValidity()).reportValidity();
-  return false;
-}
-
-function ending(finish, usage) {
+function ending(finish, usage, maxTokens) {
   const read = usage === null ? "" : `${counted(usage.prompt_tokens, "token")} in, ${count(usage.completion_tokens)} out. `;
-  return finish === "length" ? `${read}Ended at the length limit; raise “Max tokens” for more.` : read;
+  if (finish !== "length") return read;
+  const own = maxTokens !== null && usage?.completion_tokens === maxTokens;
+  return read + (own ? "Ended at “Max tokens”; raise it for more." : "Ended at a limit of the server: --max-tokens, or a full KV cache.");
 }

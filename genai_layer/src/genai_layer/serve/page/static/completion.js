@@ -12,7 +12,7 @@ export async function* complete(model, messages, settings, signal) {
     model,
     messages,
     temperature: settings.temperature,
-    max_completion_tokens: settings.maxTokens,
+    max_completion_tokens: settings.maxTokens ?? undefined, // left out, the server's limit holds
     stream: true,
     stream_options: { include_usage: true },
   };

@@ -2,7 +2,7 @@
 
 import { byId, setText } from "./dom.js";
 import { follow } from "./events.js";
-import { count } from "./format.js";
+import { counted } from "./format.js";
 import * as now from "./now.js";
 import { draw as drawDataFlow } from "./pictures/data_flow.js";
 import { Picture } from "./pictures/frame.js";
@@ -10,6 +10,8 @@ import { draw as drawGrowth } from "./pictures/kv_growth.js";
 import { draw as drawMemory } from "./pictures/memory.js";
 import { draw as drawVariants } from "./pictures/variants.js";
 import { busySlot, ofPlan, ofSlot } from "./scene.js";
+import { showLimit } from "./settings.js";
+import { Stepper } from "./stepper.js";
 import { draw as drawTimeline } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
 
@@ -24,9 +26,13 @@ export class Panel {
   #stop = () => {};
   #state = null;
   #request = null;
+  #stepper = new Stepper(() => this.#dataFlow.redraw());
+  #dataFlow = new Picture(byId("data-flow"), (scene, width) => {
+    return drawDataFlow(scene, width, (steps) => this.#stepper.choose(steps));
+  });
   #pictures = [
     new Picture(byId("kv-growth"), drawGrowth),
-    new Picture(byId("data-flow"), drawDataFlow),
+    this.#dataFlow,
     new Picture(byId("variants"), drawVariants),
     new Picture(byId("memory"), drawMemory),
   ];
@@ -59,6 +65,7 @@ export class Panel {
     const first = this.#state === null;
     this.#state = state;
     now.show(state);
+    showLimit(state.max_tokens);
     byId("observed").hidden = !state.observable;
     byId("unobservable").hidden = state.observable;
     if (!state.observable) {
@@ -89,7 +96,7 @@ export class Panel {
 
   #showPlan(plan, answered) {
     if (!isWhatIf() || this.#state === null) return;
-    setText(byId("shown"), `If the prompt had ${count(plan.prompt_tokens)} tokens: a plan of ${count(plan.static_models)} static models.`);
+    setText(byId("shown"), `If the prompt had ${counted(plan.prompt_tokens, "token")}: a plan of ${counted(plan.static_models, "static model")}.`);
     this.#showAll(ofPlan(plan, answered, this.#state));
   }
 

@@ -9,6 +9,7 @@
  * @property {number} minResponse   MIN_RESPONSE_LEN
  * @property {number} prompt        tokens of the prompt
  * @property {number} cached        of them, rows taken from the prefix cache
+ * @property {boolean} isRead       whether the whole prompt is read
  * @property {number} stored        rows written so far: the write position
  * @property {number} maskOnes      ones of the attention mask
  * @property {{tokens: number, model: number}[]} chunks   of the prompt, as prefill models read them
@@ -19,6 +20,7 @@
  * @property {number} copied        bytes copied from prefill to generate
  * @property {number} copiedByNpuw  bytes that the real NPUW would copy
  * @property {number} bytesPerToken of K and V, in all layers
+ * @property {boolean} isFirst      whether no request has run yet
  * @property {{name: string, kind: string, bytes: number, address: number|null, slot: number|null}[]} memory
  * @property {{slot: number, bytes: number, used: number, address: number|null}[]} lanes   KV buffers
  */
@@ -34,6 +36,7 @@ export function ofSlot(state, slot, finished) {
     bytesPerToken: kv.bytes_per_token,
     prompt: slot.prompt_tokens,
     cached: slot.cached_tokens,
+    isRead: slot.phase === "generating",
     stored,
     maskOnes: slot.mask_ones,
     chunks: slot.prefill_chunks.map((tokens) => ({ tokens, model: modelOf(kv.prefill_models, tokens) })),
@@ -41,7 +44,8 @@ export function ofSlot(state, slot, finished) {
     needed: neededRows(slot, kv),
     reason: slot.variant_reason ?? "",
     copied: slot.copied_bytes,
-    copiedByNpuw: slot.prompt_tokens * kv.bytes_per_token,
+    copiedByNpuw: slot.prompt_tokens > 1 ? slot.prompt_tokens * kv.bytes_per_token : 0,
+    isFirst: state.last_step === null,
     memory: state.memory,
     lanes: lanesOf(state, slot),
   };
@@ -60,6 +64,7 @@ export function ofPlan(plan, answered, state) {
     bytesPerToken,
     prompt: plan.prompt_tokens,
     cached: 0,
+    isRead: plan.fits,
     stored,
     maskOnes: stored,
     chunks: plan.chunks,
@@ -68,6 +73,7 @@ export function ofPlan(plan, answered, state) {
     reason: plan.reason,
     copied: plan.copy_bytes_here,
     copiedByNpuw: plan.copy_bytes_npuw,
+    isFirst: state.last_step === null,
     memory: [own, ...others],
     lanes: [{ ...own, used: stored * bytesPerToken }],
   };

@@ -16,8 +16,14 @@ export class WhatIf {
   constructor(onPlan, onProblem) {
     this.#onPlan = onPlan;
     this.#onProblem = onProblem;
-    byId("if-prompt").addEventListener("input", () => this.#copy("if-prompt", "if-prompt-number"));
-    byId("if-prompt-number").addEventListener("input", () => this.#copy("if-prompt-number", "if-prompt"));
+    byId("if-prompt").addEventListener("input", () => {
+      byId("if-prompt-number").value = byId("if-prompt").value;
+      this.ask();
+    });
+    byId("if-prompt-number").addEventListener("input", () => {
+      byId("if-prompt").value = byId("if-prompt-number").value; // the slider stops at its own ends
+      this.ask();
+    });
     byId("if-answer").addEventListener("input", () => this.#publish());
     for (const id of ["if-max-prompt", "if-min-response"]) {
       byId(id).addEventListener("input", () => {
@@ -33,9 +39,14 @@ export class WhatIf {
     this.#changed.clear();
   }
 
-  /** Ask for the plan of what the sliders show; only the latest answer counts. */
+  /** Ask for the plan of what the controls show; only the latest answer counts. */
   async ask() {
     this.#asked?.abort();
+    const prompt = byId("if-prompt-number");
+    if (!prompt.checkValidity()) {
+      this.#onProblem(`Prompt, tokens: ${prompt.validationMessage}`);
+      return;
+    }
     const asked = new AbortController();
     this.#asked = asked;
     try {
@@ -48,16 +59,10 @@ export class WhatIf {
   }
 
   #query() {
-    const query = new URLSearchParams({ model: this.#model, prompt_tokens: byId("if-prompt").value });
+    const query = new URLSearchParams({ model: this.#model, prompt_tokens: byId("if-prompt-number").valueAsNumber });
     if (this.#changed.has("if-max-prompt")) query.set("max_prompt_len", byId("if-max-prompt").value);
     if (this.#changed.has("if-min-response")) query.set("min_response_len", byId("if-min-response").value);
     return query;
-  }
-
-  #copy(from, to) {
-    if (!byId(from).checkValidity() || byId(from).value === "") return;
-    byId(to).value = byId(from).value;
-    this.ask();
   }
 
   #publish() {

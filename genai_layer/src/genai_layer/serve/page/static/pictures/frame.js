@@ -7,7 +7,8 @@ import { html, svg } from "../dom.js";
  * Keep a figure's drawing up to date.
  *
  * draw(subject, width) returns {height, nodes, facts}: the nodes of an SVG of that size, and facts as [class, text],
- * where the class is that of a shape, or null. A subject is a Scene, or a step of the device.
+ * where the class is that of a shape, or null; and lines of steps (see linesAt) for a figure with a list of them. A subject
+ * is a Scene, or a step of the device.
  */
 export class Picture {
   #figure;
@@ -18,16 +19,17 @@ export class Picture {
   constructor(figure, draw) {
     this.#figure = figure;
     this.#draw = draw;
-    new ResizeObserver(() => this.#schedule()).observe(figure.querySelector(".drawing"));
+    new ResizeObserver(() => this.redraw()).observe(figure.querySelector(".drawing"));
   }
 
   /** Draw a subject at the next frame; null: there is nothing to draw. */
   show(subject) {
     this.#subject = subject;
-    this.#schedule();
+    this.redraw();
   }
 
-  #schedule() {
+  /** Draw the last subject again at the next frame. */
+  redraw() {
     if (this.#pending) return;
     this.#pending = true;
     requestAnimationFrame(() => {
@@ -45,12 +47,19 @@ export class Picture {
       list.replaceChildren();
       return;
     }
-    const { height, nodes, facts } = this.#draw(this.#subject, width);
+    const { height, nodes, facts, lines = [] } = this.#draw(this.#subject, width);
     const names = { "aria-labelledby": `${this.#figure.id}-title`, "aria-describedby": `${this.#figure.id}-facts` };
     const size = { viewBox: `0 0 ${width} ${height}`, width, height };
     room.replaceChildren(svg("svg", { role: "img", ...names, ...size }, ...nodes));
     list.replaceChildren(...facts.map(fact));
+    this.#figure.querySelector(".steps")?.replaceChildren(...lines.map(line));
   }
+}
+
+function line({ code, text, stored, isNow }) {
+  const after = stored === null ? "" : `; num_stored_tokens = ${stored}`;
+  const state = { "aria-current": isNow ? "step" : null, "data-reached": String(stored !== null) };
+  return html("li", state, html("code", {}, code), html("div", {}, text + after));
 }
 
 function fact([kind, text]) {

@@ -43,7 +43,7 @@ function buffer(scene, x, width) {
     nodes.push(box(left, y, wide, height, kind));
     nodes.push(caption(left, y, wide, height, `${name} ${count(to - from)}`, `on-${kind}`));
   }
-  nodes.push(svg("rect", { x: 0.5, y, width: x(scene.capacity) - 1, height, class: "outline" }));
+  nodes.push(box(0.5, y, x(scene.capacity) - 1, height, "outline"));
   return [...nodes, ...position(scene, x, width)];
 }
 
@@ -68,7 +68,7 @@ function mask(scene, x, width) {
   const zeros = fits("0 0 … 0", end - edge) ? "0 0 … 0" : "0";
   return [
     box(0, y, edge, height, "ones"),
-    svg("rect", { x: 0.5, y, width: end - 1, height, class: "outline" }),
+    box(0.5, y, end - 1, height, "outline"),
     caption(0, y, edge, height, ones, "on-ones"),
     caption(edge, y, end - edge, height, zeros, "quiet"),
     label(0, y + height + 14, "attention mask", "start", "quiet"),
@@ -101,6 +101,6 @@ function facts(scene) {
   ];
   if (cached > 0) found.unshift(["cached", `from the prefix cache: ${counted(cached, "row")}`]);
   const [used, all] = [scene.stored, scene.capacity].map((rows) => bytes(rows * scene.bytesPerToken));
-  found.push(["ones", `mask: ${count(scene.maskOnes)} ones`], [null, `${used} of ${all} in use`]);
+  found.push(["ones", `mask: ${counted(scene.maskOnes, "one")}`], [null, `${used} of ${all} in use`]);
   return found;
 }

@@ -11,6 +11,7 @@ const KINDS = {
   programs: "programs",
   adapters: "adapters",
 };
+const FROM_FIRST_REQUEST = ["weights", "kv_cache"];
 const TOTAL = { y: 18, height: 28 };
 const LANE = { top: 76, height: 14, step: 24 };
 const NAME = 52;
@@ -59,7 +60,7 @@ function lane(item, y, width) {
     label(0, y + 11, `slot ${item.slot}`),
     box(NAME, y, room, LANE.height, "free"),
     box(NAME, y, room * used, LANE.height, "prompt"),
-    svg("rect", { x: NAME, y, width: room, height: LANE.height, class: "outline" }),
+    box(NAME, y, room, LANE.height, "outline"),
     label(width, y + 11, item.address === null ? bytes(item.bytes) : hexadecimal(item.address), "end", "quiet mono"),
   ];
 }
@@ -78,8 +79,8 @@ function slices(scene, y, lanes, width) {
 
 function facts(scene) {
   const found = sizes(scene)
-    .filter(({ items }) => items.length > 0)
-    .map(({ kind, items, size }) => [`m-${kind}`, `${KINDS[kind]}: ${bytes(size)}${where(items)}`]);
+    .filter(({ kind, items }) => items.length > 0 || (scene.isFirst && FROM_FIRST_REQUEST.includes(kind)))
+    .map(({ kind, items, size }) => [`m-${kind}`, `${KINDS[kind]}: ${items.length > 0 ? bytes(size) + where(items) : "none before the first request"}`]);
   const [used, all] = ["used", "bytes"].map((part) => scene.lanes.reduce((sum, lane) => sum + lane[part], 0));
   if (all > 0) found.push(["prompt", `KV rows in use: ${bytes(used)}, ${percent(used / all)} of their buffers`]);
   return found;

@@ -45,7 +45,7 @@ function bar(scene, { capacity, chosen }, y, x) {
   return [
     label(NAME - 8, y + 13, count(capacity), "end", chosen ? "strong" : "quiet"),
     ...parts,
-    svg("rect", { x: start, y, width: end - start, height: BAR, class: chosen ? "chosen" : "outline" }),
+    box(start, y, end - start, BAR, chosen ? "chosen" : "outline"),
   ];
 }
 
@@ -68,8 +68,8 @@ function facts(scene) {
   const used = Math.min(scene.needed / chosen.capacity, 1);
   const reason = scene.reason === "" ? [] : [[null, scene.reason]];
   return [
-    ["prompt", `stored: ${counted(scene.stored, "row")}`],
-    ["reserved", `reserved: ${counted(Math.max(scene.needed - scene.stored, 0), "row")}`],
+    ["prompt", `stored so far: ${counted(scene.stored, "row")}`],
+    ["reserved", `still reserved: ${counted(Math.max(scene.needed - scene.stored, 0), "row")}`],
     ["free", `waste: ${counted(Math.max(chosen.capacity - scene.needed, 0), "row")} read in vain`],
     [null, `utilisation ${percent(used)}, waste ${percent(1 - used)}`],
     ...reason,
