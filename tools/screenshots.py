@@ -91,7 +91,7 @@ def supposed(tokens: int) -> Callable[[Chrome], None]:
         field = driver.find_element(By.ID, "if-prompt-number")
         field.send_keys(Keys.CONTROL + "a")  # a call of its own, which releases Control
         field.send_keys(str(tokens))
-        wait(driver, lambda d: f"{tokens:,} tokens" in d.find_element(By.ID, "shown").text)
+        wait(driver, lambda d: f"{tokens:,} token" in d.find_element(By.ID, "shown").text)
 
     return act
 

@@ -60,6 +60,8 @@ class Page:
         """Show the plan of a prompt."""
         self.suppose(tokens)
         self.wait(lambda: f"had {tokens:,} token" in self.text("shown"))
+        script = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        self.driver.execute_async_script(script)  # then the pictures are drawn
 
     def suppose(self, tokens: int) -> None:
         """Enter the tokens of a prompt that is planned."""
