@@ -117,6 +117,7 @@ export class Chat {
 function ending(finish, usage, maxTokens) {
   const read = usage === null ? "" : `${counted(usage.prompt_tokens, "token")} in, ${count(usage.completion_tokens)} out. `;
   if (finish !== "length") return read;
-  const own = maxTokens !== null && usage?.completion_tokens === maxTokens;
-  return read + (own ? "Ended at “Max tokens”; raise it for more." : "Ended at a limit of the server: --max-tokens, or a full KV cache.");
+  const isOwn = maxTokens !== null && usage?.completion_tokens === maxTokens;
+  if (isOwn) return `${read}Ended at “Max tokens”; raise it for more.`;
+  return `${read}Ended at a limit of the server: --max-tokens, or a full KV cache.`;
 }

@@ -80,12 +80,13 @@ function arrows(scene, left, right, step) {
   const from = MODELS.y + MODELS.height + 2;
   const chunk = CHUNKS.y + CHUNKS.height;
   const [write, read] = [left.x + left.width / 2, right.x + right.width / 2];
-  const [written, past] = [Math.min(step.to, scene.prompt), step.kind === "generate" ? step.from : 0];
+  const present = scene.chunks.length > 0 && step.kind !== "cached" ? Math.min(step.to, scene.prompt) : 0;
+  const past = step.kind === "generate" ? step.from : 0;
   return [
     ...arrow(write, chunk + 2, write, MODELS.y - 2, scene.chunks.length > 0 ? "flow" : "ghost"),
-    ...arrow(write, from, write, BUFFER.y - 3, scene.chunks.length > 0 ? "flow" : "ghost"),
+    ...arrow(write, from, write, BUFFER.y - 3, present > 0 ? "flow" : "ghost"),
     ...arrow(read, BUFFER.y - 3, read, from + 1, past > 0 ? "flow" : "ghost"),
-    label(write + 10, from + 14, scene.chunks.length > 0 ? `writes present[0:${written}]` : "writes", "start", "quiet"),
+    label(write + 10, from + 14, present > 0 ? `writes present[0:${present}]` : "writes", "start", "quiet"),
     label(read - 10, from + 32, past > 0 ? `reads past[0:${past}]` : "reads", "end", "quiet"),
   ];
 }

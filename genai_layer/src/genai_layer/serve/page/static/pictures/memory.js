@@ -80,7 +80,9 @@ function slices(scene, y, lanes, width) {
 function facts(scene) {
   const found = sizes(scene)
     .filter(({ kind, items }) => items.length > 0 || (scene.isFirst && FROM_FIRST_REQUEST.includes(kind)))
-    .map(({ kind, items, size }) => [`m-${kind}`, `${KINDS[kind]}: ${items.length > 0 ? bytes(size) + where(items) : "none before the first request"}`]);
+    .map(({ kind, items, size }) => {
+      return [`m-${kind}`, `${KINDS[kind]}: ${items.length > 0 ? bytes(size) + where(items) : "none before the first request"}`];
+    });
   const [used, all] = ["used", "bytes"].map((part) => scene.lanes.reduce((sum, lane) => sum + lane[part], 0));
   if (all > 0) found.push(["prompt", `KV rows in use: ${bytes(used)}, ${percent(used / all)} of their buffers`]);
   return found;
