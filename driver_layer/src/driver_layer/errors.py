@@ -13,16 +13,18 @@ DriverError
 │       ├── SectionError        a section: type, flags, bounds, content
 │       ├── RelocError          a relocation
 │       ├── CompatibilityError  compiled for another platform or version
+│       ├── WorkloadError       a DPU workload
 │       └── KernelError         a SHAVE program or its arguments
-└── DriverFault           the device failed
+└── DriverFault           the device failed; names the task, if one did
     ├── OutOfMemory       an address range or the host's memory is exhausted
     │   └── NoDescriptor  the limit of open file descriptors is reached
-    └── DeviceFault       a task failed; names engine, task and address
+    └── DeviceFault       a task failed
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Self
 
 
 class DriverError(Exception):
@@ -60,7 +62,49 @@ class DriverInputError(DriverError):
 
 
 class DriverFault(DriverError):
-    """Failure of the device, not of the caller."""
+    """Failure of the device, not of the caller.
+
+    Args:
+        message: the problem.
+        engine: name of the task's queue, e.g. "DPU tile 0".
+        task: index of the task in its list.
+        address: the device address concerned.
+        op: operation of the model that the task belongs to; empty if unknown.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        engine: str | None = None,
+        task: int | None = None,
+        address: int | None = None,
+        op: str = "",
+    ) -> None:
+        self.message = message
+        self.engine = engine
+        self.task = task
+        self.address = address
+        self.op = op
+        named = f" ({op})" if op else ""
+        place = "" if engine is None else f"{engine}, task {task}{named}: "
+        where = "" if address is None else f" at address {address:#x}"
+        super().__init__(f"{place}{message}{where}")
+
+    def at(self, engine: str | None, task: int | None) -> Self:
+        """Return the same fault with the queue and index of the failed task."""
+        return type(self)(self.message, engine, task, self.address, self.op)
+
+    def of(self, op: str) -> Self:
+        """Return the same fault with the operation of the failed task."""
+        return type(self)(self.message, self.engine, self.task, self.address, op)
+
+
+def fault_of(error: DriverFault | MemoryError, engine: str | None, task: int | None) -> DriverFault:
+    """Return the error of a task as a fault that names the task."""
+    if isinstance(error, DriverFault):
+        return error.at(engine, task)
+    told = filter(None, ("the host has no memory left", str(error)))
+    return OutOfMemory(": ".join(told), engine, task)
 
 
 class PlatformError(DriverInputError):
@@ -117,6 +161,10 @@ class CompatibilityError(BlobError):
     """The blob was compiled for another platform, or for a version that is not accepted."""
 
 
+class WorkloadError(BlobError):
+    """A DPU workload is too large, or accesses memory outside its tile's CMX."""
+
+
 class KernelError(BlobError):
     """A SHAVE program or its argument block is invalid."""
 
@@ -130,30 +178,4 @@ class NoDescriptor(OutOfMemory):
 
 
 class DeviceFault(DriverFault):
-    """A task failed on the device.
-
-    Args:
-        message: the problem.
-        engine: name of the task's queue, e.g. "DPU tile 0".
-        task: index of the task in its list.
-        address: the device address concerned.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        engine: str | None = None,
-        task: int | None = None,
-        address: int | None = None,
-    ) -> None:
-        self.message = message
-        self.engine = engine
-        self.task = task
-        self.address = address
-        place = "" if engine is None else f"{engine}, task {task}: "
-        where = "" if address is None else f" at address {address:#x}"
-        super().__init__(f"{place}{message}{where}")
-
-    def at(self, engine: str, task: int) -> DeviceFault:
-        """Return the same fault with the queue and index of the failed task."""
-        return DeviceFault(self.message, engine, task, self.address)
+    """A task failed on the device."""

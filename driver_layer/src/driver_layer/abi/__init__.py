@@ -7,6 +7,7 @@ blobs by these tables; the loader, the device and the tools read them. Begin wit
     notes      version notes
     metadata   serialised containers: network metadata, platform, performance tables
     tasks      DMA descriptors, DPU invariants and variants, SHAVE ranges and invocations, barriers
+    workloads  operands of DPU workloads, and the rules for their sizes and places
     shave      the SHAVE instruction set and its encoding; shave_text assembles and disassembles
     platforms  the NPU generations, a TOML file each
     cost       expected durations of tasks

@@ -156,6 +156,10 @@ DPU_MAX_DIM = 8192
 Source: docs/reference/elf.md#compiler-limits.
 """
 
+DPU_MAX_ELEMENTS = 1 << 22
+"""Limit of the elements of a workload's operand, repeated ones included: 4-bit elements fill a
+tile's 2 MiB of CMX with as many. This project's own."""
+
 
 class DpuWorkload(IntEnum):
     """The computation of an invariant."""
@@ -202,7 +206,8 @@ DPU_REGISTERS = record(
 """MATMUL: ``out[b,m,n] = alpha * sum over k of act[b,m,k] * weight[b,n,k]``, summed in f32.
 
 Addresses are in the CMX of the invariant's tile. Strides are in bytes, for (b, m, k) of act,
-(b, n, k) of weight and (b, m, n) of out; a stride of 0 repeats the operand.
+(b, n, k) of weight and (b, m, n) of out; a stride of 0 repeats an operand that is read. An output
+never overlaps itself. The rules for sizes and places are in ``abi.workloads``.
 
 Integer weights i8, u8, i4 and u4 mean ``(stored - zero[n, k / group]) * scale[n, k / group]``.
 ``scale_type`` and ``zero_type`` are UNSET if the table is absent; the tables' strides are for

@@ -15,7 +15,11 @@ from driver_layer.abi.shave import Instruction
 from driver_layer.npu.bus import Bus
 
 Run = Callable[[], None]
-"""Executes a prepared task or program once; raises DeviceFault if a gather's row is outside."""
+"""Executes a prepared task or program once.
+
+Raises DeviceFault if a gather's row is outside, OutOfMemory or, for a task, MemoryError if the host
+has no memory left.
+"""
 
 
 Made_co = TypeVar("Made_co", covariant=True)

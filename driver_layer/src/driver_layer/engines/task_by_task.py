@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from driver_layer.engines.contract import Engines, Run
 from driver_layer.engines.executor import Spans
-from driver_layer.errors import DeviceFault
+from driver_layer.errors import DriverFault, fault_of
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.order import Order, issue_order
 from driver_layer.npu.program import Program, prepare_queue
@@ -37,7 +37,7 @@ class TaskByTask:
             for task, name, index in steps:
                 try:
                     task()
-                except DeviceFault as fault:
-                    raise fault.at(name, index) from None
+                except (DriverFault, MemoryError) as error:
+                    raise fault_of(error, name, index) from None
 
         return run

@@ -20,7 +20,8 @@ class Cmx:
     """The CMX of all tiles of a device."""
 
     def __init__(self, platform: Platform) -> None:
-        self._bytes = platform.cmx_bytes
+        self.tile_bytes = platform.cmx_bytes
+        """Size of each tile's CMX."""
         self.tiles = tuple(zeroed(platform.cmx_bytes) for _ in range(platform.tiles))
         """The bytes of each tile."""
 
@@ -33,13 +34,16 @@ class Cmx:
         """Return ``size`` bytes at an address, once for each tile that it selects.
 
         Raises:
-            DeviceFault: the address selects no tile or a missing one, or the bytes leave the tile.
+            DeviceFault: the address is outside CMX, or selects no tile or a missing one, or the
+                bytes leave the tile.
         """
+        if not self.contains(address):
+            raise DeviceFault(f"access to {size} bytes outside CMX", address=address)
         offset = address & TILE_OFFSET_MASK
         mask = (address & TILE_SELECT_MASK) >> TILE_SELECT_SHIFT
         if not mask or mask >> len(self.tiles):
             raise DeviceFault(f"no such tiles: mask {mask:#b}", address=address)
-        if offset + size > self._bytes:
+        if offset + size > self.tile_bytes:
             raise DeviceFault(f"access to {size} bytes leaves the tile's CMX", address=address)
         return [
             tile[offset : offset + size]

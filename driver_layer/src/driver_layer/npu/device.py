@@ -11,7 +11,7 @@ from contextlib import suppress
 from driver_layer.abi.platforms import Platform
 from driver_layer.engines.choose import choose_executor
 from driver_layer.engines.executor import Executor
-from driver_layer.errors import DeviceFault
+from driver_layer.errors import DriverFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
 from driver_layer.npu.counters import Counters
@@ -99,7 +99,7 @@ class Device:
             hpi_address: address of the HOST_PARSED_INFERENCE record.
             footprint: the memory it accesses; a program of the same blob is rebased onto it.
         """
-        with self._work.core, suppress(DeviceFault):
+        with self._work.core, suppress(DriverFault):
             self._core.prepare(Bus(self.cmx, space), hpi_address, footprint)
 
     def timestamp(self) -> int:
@@ -115,6 +115,7 @@ class Device:
 
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
+            OutOfMemory: the host has no memory left.
         """
         with self.engines, self._work.core, self.counters.running():
             space.scratch_in_use = True

@@ -14,6 +14,7 @@ import numpy as np
 from driver_layer.engines.contract import Run
 from driver_layer.engines.executor import Executor, Rebasable, Spans
 from driver_layer.engines.reference import explain_fault
+from driver_layer.errors import OutOfMemory
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.decoder import Decoder
 from driver_layer.npu.memory import AddressSpace, Allocation
@@ -93,6 +94,7 @@ class ManagementCore:
 
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
+            OutOfMemory: the host has no memory left.
         """
         self.prepare(bus, hpi_address)()
 
@@ -106,6 +108,7 @@ class ManagementCore:
 
         Raises:
             DeviceFault: the program is malformed, or deadlocks.
+            OutOfMemory: the host has no memory left.
         """
         by_address = self._cached.setdefault(bus.space, {})
         cached = [one for one in by_address.get(hpi_address, []) if one.in_place(bus.space)]
@@ -133,10 +136,13 @@ class ManagementCore:
 
     def _prepare(self, bus: Bus, hpi_address: int, footprint: Footprint | None) -> _Prepared:
         frees = bus.space.frees  # before any allocation is looked up
-        program, order = self._read(bus, hpi_address)
         seen = Bus(bus.cmx, bus.space)
-        spans = None if footprint is None else _spans(bus, footprint)
-        run = self._executor.prepare(program, order, seen, spans)
+        try:
+            program, order = self._read(bus, hpi_address)
+            spans = None if footprint is None else _spans(bus, footprint)
+            run = self._executor.prepare(program, order, seen, spans)
+        except MemoryError as error:
+            raise OutOfMemory(f"the host has no memory left for the program: {error}") from None
         if footprint is not None and isinstance(run, Rebasable):
             number_of = {address: n for n, (address, _) in enumerate(footprint.spans)}
             numbers = [number_of.get(allocation.address) for allocation, _ in program.sources]

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.shave import Instruction
 from driver_layer.engines.contract import Engines
-from driver_layer.errors import DeviceFault
+from driver_layer.errors import DriverFault, fault_of
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.memory import Allocation
 
@@ -126,13 +126,14 @@ def prepare_queue(queue: Queue, engines: Engines[Prepared], bus: Bus) -> list[Pr
 
     Raises:
         DeviceFault: a task is malformed; the fault names the task.
+        OutOfMemory: the host has no memory left; the error names the task.
     """
     prepared: list[Prepared] = []
     for index in range(len(queue)):
         try:
             prepared.append(queue.work.prepare(index, engines, bus))
-        except DeviceFault as fault:
-            raise fault.at(queue.name, index) from None
+        except (DriverFault, MemoryError) as error:
+            raise fault_of(error, queue.name, index) from None
     return prepared
 
 

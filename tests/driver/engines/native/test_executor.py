@@ -214,11 +214,9 @@ def test_a_failing_gather_names_the_row_if_the_copy_of_its_list_was_eliminated()
         run()
 
 
-@pytest.mark.parametrize("pitch", [0, 8, 12])
-def test_an_output_that_overlaps_itself_equals_the_references(pitch: int) -> None:
+@pytest.mark.parametrize("pitch", [0, 4])
+def test_a_copy_to_overlapping_runs_equals_the_references(pitch: int) -> None:
     made: list[Step] = [
-        Matmul(0, act=0, weight=64, out=128, m=4, n=4, k=8, pitch=pitch),
-        Copy(Side("cmx0", 128, 64, ()), Side("ddr", 0, 64, ())),
         Copy(Side("ddr", 64, 8, ((4, 8),)), Side("ddr", 256, 8, ((4, pitch),))),
     ]
     expected = Machine().run(made, TaskByTask(ReferenceEngines()))

@@ -5,6 +5,11 @@ Source: npu_compiler (C); docs/reference/npu.md#cmx-map.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
 CMX_BASE = 0x40000000
 """Start of CMX in the device's address space (C)."""
 
@@ -23,9 +28,18 @@ CMX_METADATA_OFFSET = 0x3C00
 """Start of a tile's task descriptors (C)."""
 
 
-def tile_base(tile: int) -> int:
+Number = TypeVar("Number", int, npt.NDArray[np.int64])
+"""A number, or an array of numbers."""
+
+
+def tile_base(tile: Number) -> Number:
     """Return the address of a tile's CMX."""
     return CMX_BASE | 1 << (TILE_SELECT_SHIFT + tile)
+
+
+def tile_of(address: Number) -> Number:
+    """Return an address without its offset; equal to ``tile_base`` of the only tile it selects."""
+    return address & ~TILE_OFFSET_MASK
 
 
 CMX_WORKSPACE_ADDRESS = tile_base(0) + CMX_WORKSPACE_OFFSET

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import NoReturn
@@ -31,9 +32,10 @@ from driver_layer.engines.native.lower.shave import shave_operations
 from driver_layer.engines.native.lower.split_operands import split_operands
 from driver_layer.engines.native.lower.table import LoweredProgram, build_table
 from driver_layer.engines.native.lower.template import Group
-from driver_layer.engines.reference import ReferenceEngines, explain_fault
+from driver_layer.engines.reference import CheckedEngines, explain_fault
 from driver_layer.engines.reference.dma import row_outside
-from driver_layer.errors import DeviceFault
+from driver_layer.engines.reference.dpu import check_workloads
+from driver_layer.errors import DeviceFault, DriverFault, fault_of
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.order import Order
 from driver_layer.npu.program import DmaWork, DpuWork, Program, Queue, ShaveWork
@@ -80,9 +82,10 @@ class NativeExecutor:
         lowered, accesses = lowering.lower(self._team.threads)
         fixups = None if spans is None else find_fixups(lowered, accesses, spans)
         steps = accesses.step[lowered.calls.operation]
-        gathers = lowered.gathers
+        hungriest = _task(program, order, steps[lowered.scratch.argsort()[-1:]])
         explain = partial(explain_fault, program, order, bus)
-        return NativeRun(self._team, lowered.table, steps, gathers, explain, fixups)
+        table, gathers = lowered.table, lowered.gathers
+        return NativeRun(self._team, table, steps, gathers, hungriest, explain, fixups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +97,7 @@ class NativeRun:
         table: the lowered program.
         steps: step of the order, for each row of the table.
         gathers: True for each row that is a gather.
+        hungriest: queue and index of the task that needs most scratch memory, if any does.
         explain: raises the fault of a step.
         fixups: address words of the table; None if some are unknown, or rebasing is not requested.
     """
@@ -102,6 +106,7 @@ class NativeRun:
     table: Table
     steps: Ints
     gathers: Flags
+    hungriest: tuple[str, int] | tuple[None, None]
     explain: Callable[[int], NoReturn]
     fixups: Fixups | None
 
@@ -110,8 +115,12 @@ class NativeRun:
 
         Raises:
             DeviceFault: a task failed.
+            OutOfMemory: the host has no memory left.
         """
-        self.team.run(self.table)
+        try:
+            self.team.run(self.table)
+        except MemoryError as error:
+            raise fault_of(error, *self.hungriest) from None
         failed = self.table.failure
         if failed is not None:
             self._fail(failed)
@@ -120,8 +129,11 @@ class NativeRun:
         """Raise the fault of a row.
 
         Raises:
-            DeviceFault: always.
+            DeviceFault, OutOfMemory: one of them, always.
         """
+        python = self.table.python.get(row)
+        if python is not None and python.error is not None:
+            raise python.error
         try:
             self.explain(int(self.steps[row]))
         except DeviceFault as fault:
@@ -171,7 +183,7 @@ class _Lowering:
 
     def __init__(self, program: Program, order: Order, bus: Bus, kernels: Kernels) -> None:
         self._program, self._order, self._bus, self._kernels = program, order, bus, kernels
-        self._reference = ReferenceEngines()
+        self._reference = CheckedEngines()
         self._shave_kernels: set[str] = set()
 
     def lower(self, threads: int) -> tuple[LoweredProgram, Accesses]:
@@ -221,19 +233,49 @@ class _Lowering:
         if isinstance(work, DmaWork):
             return dma_operations(work, self._bus, check)
         if isinstance(work, DpuWork):
+            self._check_workloads(queue.name, work)
             return dpu_operations(work, self._kernels.host, check)
         assert isinstance(work, ShaveWork)
         return shave_operations(work, check, self._shave_kernels)
 
-    def _check(self, queue: Queue, index: int) -> None:
+    def _check_workloads(self, name: str, work: DpuWork) -> None:
+        """Check all workloads of a queue at once, also those that share a template."""
         try:
-            queue.work.prepare(index, self._reference, self._bus)
+            check_workloads(work.registers, work.tile, self._bus)
         except DeviceFault as fault:
-            raise fault.at(queue.name, index) from None
+            raise fault.at(name, fault.task) from None
+
+    def _check(self, queue: Queue, index: int) -> None:
+        with _naming(queue.name, index):
+            queue.work.prepare(index, self._reference, self._bus)
 
     def _prepared(self, step: int) -> Run:
+        """Return a task in the reference engine; its faults name the task."""
         queue, index = self._program.queues[self._order.queues[step]], self._order.tasks[step]
-        return queue.work.prepare(index, self._reference, self._bus)
+        task = queue.work.prepare(index, self._reference, self._bus)
+
+        def run() -> None:
+            with _naming(queue.name, index):
+                task()
+
+        return run
+
+
+@contextmanager
+def _naming(queue: str, index: int) -> Generator[None]:
+    """Name a task in the faults of a block."""
+    try:
+        yield
+    except (DriverFault, MemoryError) as error:
+        raise fault_of(error, queue, index) from None
+
+
+def _task(program: Program, order: Order, steps: Ints) -> tuple[str, int] | tuple[None, None]:
+    """Return queue and index of the task of the first of some steps, if there is one."""
+    if not len(steps):
+        return None, None
+    step = int(steps[0])
+    return program.queues[order.queues[step]].name, order.tasks[step]
 
 
 def _steps(program: Program, order: Order) -> list[Ints]:

@@ -10,27 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType, narrowed, unpack_4bit, widened
-from driver_layer.abi.platforms import TILE_SELECT_SHIFT
-from driver_layer.abi.tasks import DPU_MAX_DIM, DpuFlag, DpuWorkload
+from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.tasks import DPU_REGISTERS, DpuFlag
+from driver_layer.abi.workloads import BYTES, FLOATS, NIBBLES, find_problem
 from driver_layer.engines.contract import Run
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 
 F32 = npt.NDArray[np.float32]
-
-_FLOATS = frozenset({DType.FP32, DType.FP16, DType.BFP16})
-_BYTES = frozenset({DType.I8, DType.U8})
-_NIBBLES = frozenset({DType.I4, DType.U4})
-
-_ALLOWED: dict[str, frozenset[DType]] = {
-    "act": _FLOATS | _BYTES,
-    "weight": _FLOATS | frozenset(FLOAT8) | _BYTES | _NIBBLES,
-    "out": _FLOATS,
-    "scale": _FLOATS,
-    "zero": _FLOATS | _BYTES,
-    "act_scale": frozenset({DType.FP32}),
-}
-"""Supported types of each operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +30,7 @@ class _Operand:
     def read(self, *parts: slice) -> F32:
         """Widen a slice to f32."""
         raw = self.values[parts]
-        if self.kind in _NIBBLES:
+        if self.kind in NIBBLES:
             return unpack_4bit(raw, signed=self.kind is DType.I4).astype(np.float32)
         return widened(self.kind, raw)
 
@@ -55,9 +42,8 @@ class _Operand:
 class _Reader:
     """Reader of the operands of one register image, which are in CMX."""
 
-    def __init__(self, registers: Any, tile: int, bus: Bus) -> None:
+    def __init__(self, registers: Any, bus: Bus) -> None:
         self._registers = registers
-        self._tile = tile
         self._bus = bus
 
     def operand(
@@ -66,17 +52,12 @@ class _Reader:
         """Return an operand; its type is in the registers if not given."""
         if code is None:
             code = int(self._registers[f"{name}_type"])
-        address = int(self._registers[f"{name}_address"])
-        kind = BY_CODE[code].code if code in BY_CODE else DType.UNSET
-        if kind not in _ALLOWED[name]:
-            raise DeviceFault(f"type {code} is not supported for the DPU's {name}", address=address)
-        if not address >> TILE_SELECT_SHIFT & 1 << self._tile:
-            raise DeviceFault(f"{name} is not in the CMX of tile {self._tile}", address=address)
-        storage = BY_CODE[code].storage
+        kind = BY_CODE[code]
         steps = [int(stride) for stride in strides]
         reach = sum((dim - 1) * step for dim, step in zip(shape, steps, strict=True))
-        data = self._bus.cmx.view(address, reach + storage.itemsize)
-        return _Operand(kind, np.ndarray(shape, storage, data, strides=steps))
+        address = int(self._registers[f"{name}_address"])
+        data = self._bus.cmx.view(address, reach + kind.storage.itemsize)
+        return _Operand(kind.code, np.ndarray(shape, kind.storage, data, strides=steps))
 
     def table(self, name: str, rows: int, groups: int) -> _Operand | None:
         """Return the table of scales or zero points; None if the registers name none."""
@@ -114,14 +95,29 @@ class _Weights:
         return np.repeat(table.read(cols), self.group, -1)[:, : self.k]
 
 
+def check_workloads(registers: RecordArray, tile: int, bus: Bus) -> None:
+    """Check the workloads of a tile by the rules of ``abi.workloads``.
+
+    Raises:
+        DeviceFault: a workload breaks a rule; ``task`` is its index.
+    """
+    tiles = np.full(len(registers), tile, np.int64)
+    problem = find_problem(registers, tiles, range(bus.cmx.tile_bytes))
+    if problem is not None:
+        raise DeviceFault(problem.message, "DPU", problem.workload, problem.address)
+
+
 def prepare_dpu(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Run:
     """Prepare a workload; see ``engines.contract.Engines.dpu``."""
-    if registers["workload"] != DpuWorkload.MATMUL:
-        raise DeviceFault(f"unknown DPU workload {registers['workload']}")
+    check_workloads(np.array([registers], DPU_REGISTERS), tile, bus)
+    return prepare_checked(registers, variants, tile, bus)
+
+
+def prepare_checked(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Run:
+    """Prepare a workload that ``check_workloads`` has checked."""
+    del tile  # the addresses name it
     batch, m, n, k = (int(registers[dim]) for dim in ("batch", "m", "n", "k"))
-    if not all(0 < dim <= DPU_MAX_DIM for dim in (batch, m, n, k)):
-        raise DeviceFault(f"a workload of {batch} x {m} x {n} x {k} is not supported")
-    reader = _Reader(registers, tile, bus)
+    reader = _Reader(registers, bus)
     act = reader.operand("act", (batch, m, k), registers["act_strides"])
     weights = _weights(reader, registers, (batch, n, k))
     out = reader.operand("out", (batch, m, n), registers["out_strides"])
@@ -129,7 +125,7 @@ def prepare_dpu(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) ->
     if accumulate and out.kind is not DType.FP32:
         raise DeviceFault("a workload accumulates into a type other than f32")
     product, zero = _floats(act, weights), int(registers["act_zero"])
-    if act.kind in _BYTES:
+    if act.kind in BYTES:
         product = _integers(act, zero, weights, _row_scales(reader, registers, m))
     elif zero:
         raise DeviceFault("a zero point for activations that are not integers")
@@ -140,13 +136,13 @@ def prepare_dpu(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) ->
 
 def _weights(reader: _Reader, registers: Any, shape: tuple[int, int, int]) -> _Weights:
     batch, n, k = shape
-    packed = int(registers["weight_type"]) in _NIBBLES
+    packed = int(registers["weight_type"]) in NIBBLES
     along = -(-k // 2) if packed else k
     stored = reader.operand("weight", (batch, n, along), registers["weight_strides"])
-    group = int(registers["group"]) or k
+    group = min(int(registers["group"]) or k, k)
     groups = -(-k // group)
     scales, zeros = (reader.table(name, n, groups) for name in ("scale", "zero"))
-    if stored.kind in _FLOATS and (scales is not None or zeros is not None):
+    if stored.kind in FLOATS and (scales is not None or zeros is not None):
         raise DeviceFault("scales or zero points for weights that are not integers")
     if stored.kind in FLOAT8 and zeros is not None:
         raise DeviceFault("zero points for weights that are not integers")
@@ -181,7 +177,7 @@ def _floats(act: _Operand, weights: _Weights) -> _Product:
 
 def _integers(act: _Operand, zero: int, weights: _Weights, row_scales: _Operand | None) -> _Product:
     """Return exact sums of integers: f64 represents every i32."""
-    floats = weights.stored.kind in _FLOATS or weights.stored.kind in FLOAT8
+    floats = weights.stored.kind in FLOATS or weights.stored.kind in FLOAT8
     if floats or weights.group < weights.k:
         raise DeviceFault("integer activations need integer weights with one quantization group")
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType, narrowed, widened
 from driver_layer.abi.float8 import E4M3, E5M2, Float8, f8_to_f32, f32_to_f8
-from driver_layer.abi.platforms import TILE_SELECT_SHIFT
+from driver_layer.abi.platforms import tile_base, tile_of
 from driver_layer.abi.shave import KERNEL_ARGS, MAX_ELEMENTS, WINDOW, Form, Instruction, Op
 from driver_layer.abi.special import erf
 from driver_layer.engines.contract import Run
@@ -101,7 +101,7 @@ def _window(record: Any, grid: tuple[int, ...], tile: int, bus: Bus) -> Window:
         raise DeviceFault(f"a window of unsupported type {record['type']}", address=address)
     if not 0 < cols * int(np.prod(grid, dtype=object)) <= MAX_ELEMENTS:
         raise DeviceFault(f"a window of {cols} columns over a grid of {grid}", address=address)
-    if not address >> TILE_SELECT_SHIFT & 1 << tile:
+    if tile_of(address) != tile_base(tile):
         raise DeviceFault(f"a window is not in the CMX of tile {tile}", address=address)
     strides = (*(int(s) for s in record["strides"]), int(record["col_stride"]))
     shape = tuple(

@@ -198,11 +198,19 @@ def check_the_zero_point_of_activations_is_subtracted(bench: Bench) -> None:
 
 
 def check_workloads_that_leave_their_tile_are_faults(bench: Bench) -> None:
-    """Check faults for operands outside the tile's CMX, and for invalid sizes and types."""
+    """Check faults for operands outside the tile's CMX, and for invalid sizes and types.
+
+    An address beyond CMX must not wrap to the tile that its lower bits select.
+    """
     variant = [one(DPU_VARIANT, m_end=3, n_end=5)]
     kinds = ("f16", "f16", "f16")
     for bad in (
         {"act_address": tile_base(0)},
+        {"out_address": 0x80000000 | tile_base(1)},
+        {"act_scale_address": 0x80000000 | tile_base(1)},
+        {"out_strides": (30, 6, 2)},
+        {"out_strides": (0, 0, 0)},
+        {"batch": 512, "m": 1024, "n": 1, "k": 16, "act_strides": 0, "out_strides": (2048, 2, 2)},
         {"out_address": tile_base(1) + (2 << 20) - 4},
         {"weight_strides": (1 << 21, 8, 2)},
         {"k": 0},

@@ -149,6 +149,7 @@ def check_windows_that_leave_their_tile_are_faults(bench: Bench) -> None:
     good = _window(0x1000, "f32", 4, (0, 0, 16))
     for bad in (
         {"address": tile_base(1) + 0x1000},
+        {"address": 0x80000000 | tile_base(0) + 0x1000},
         {"address": tile_base(0) + (2 << 20) - 8},
         {"strides": (0, 0, 1 << 21)},
         {"cols": 1 << 30},

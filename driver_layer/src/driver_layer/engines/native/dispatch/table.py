@@ -9,6 +9,7 @@ operands that its queue streams next.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -81,7 +82,7 @@ class Table:
         scratch: bytes of scratch memory that a thread needs.
         streams: operands to prefetch.
         pool: arguments of all kernels.
-        keep: an object that must live as long as the table.
+        python: rows that the reference engine runs, by their numbers.
         states: [queues, StateWord.WORDS], states of threads, by queue.
     """
 
@@ -91,7 +92,7 @@ class Table:
     scratch: int
     streams: Streams
     pool: Words
-    keep: object
+    python: Mapping[int, PythonRow]
     states: Words = field(init=False)
     _taken: Words = field(init=False)
     _done: Words = field(init=False)
@@ -137,7 +138,7 @@ class Table:
         rows = self.rows.copy()
         own = rows[:, 1] != 0
         rows[own, 1] += pool.ctypes.data - self.pool.ctypes.data
-        return Table(rows, self.units, self.bounds, self.scratch, streams, pool, self.keep)
+        return Table(rows, self.units, self.bounds, self.scratch, streams, pool, self.python)
 
     def arguments(self, row: int, count: int) -> Words:
         """Return the first ``count`` arguments of a row."""
@@ -174,10 +175,13 @@ class PythonRow:
             del arguments, scratch
             try:
                 run()
-            except Exception:  # the executor runs the task again to explain the fault
+            except Exception as error:  # native code passes on the status alone
+                self.error = error
                 return FAULT
             return 0
 
+        self.error: Exception | None = None
+        """The exception of the latest failed run."""
         self._function = _Row(call)
 
     @property

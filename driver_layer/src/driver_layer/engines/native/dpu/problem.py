@@ -9,11 +9,10 @@ from typing import Any
 
 from driver_layer.abi.dtypes import BY_CODE, ELEMENT_TYPES, DType
 from driver_layer.abi.tasks import DpuFlag
+from driver_layer.abi.workloads import BYTES as BYTES
+from driver_layer.abi.workloads import FLOATS as FLOATS
+from driver_layer.abi.workloads import NIBBLES as NIBBLES
 from driver_layer.engines.native.jit.kernels import KernelSpec
-
-FLOATS = frozenset({DType.FP32, DType.FP16, DType.BFP16})
-BYTES = frozenset({DType.I8, DType.U8})
-NIBBLES = frozenset({DType.I4, DType.U4})
 
 SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
 """Bytes of a storage element, which holds two elements of 4-bit types."""

@@ -30,7 +30,7 @@ class AddressMap:
         self._hosts = np.array([one.data.ctypes.data for one in self._allocations], np.int64)
         self._writable = np.array([one.writable for one in self._allocations], np.bool_)
         tiles = bus.cmx.tiles
-        self._tile_bytes = tiles[0].size
+        self._tile_bytes = bus.cmx.tile_bytes
         # By select mask; 0 if the mask selects no tile, several tiles, or a missing one.
         self._tile_hosts = np.zeros(1 << TILE_SELECT_MASK.bit_count(), np.int64)
         for number, tile in enumerate(tiles):

@@ -10,7 +10,6 @@ import numpy as np
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.abi.layout import RecordArray
-from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
 from driver_layer.engines.native.dpu import MatmulProblem, Reuse, choose
 from driver_layer.engines.native.dpu.problem import (
     BYTES,
@@ -30,8 +29,6 @@ from driver_layer.engines.native.dpu.words import (
 from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.lower.arrays import Ints, equal_rows
 from driver_layer.engines.native.lower.dpu_operands import (
-    dims_of,
-    itemsize_of,
     operands_of,
     slot_of,
     split_dims_of,
@@ -45,7 +42,6 @@ from driver_layer.engines.native.lower.template import (
     Slot,
     Stream,
     Template,
-    overlaps_itself,
 )
 from driver_layer.npu.program import DpuWork
 
@@ -113,9 +109,6 @@ def dpu_operations(work: DpuWork, host: Host, check: Check) -> list[Group]:
         addresses = np.stack(
             [registers[_ADDRESSES[word]][members].astype(np.int64) for word in pointers], axis=1
         )
-        strays = (addresses & ~TILE_OFFSET_MASK != tile_base(work.tile)).any(axis=1)
-        for stray in np.flatnonzero(strays).tolist():
-            check(int(owners[members[stray]]))
         groups.append(Group(template, owners[members], addresses))
     return groups
 
@@ -148,8 +141,6 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
             words[list(strides)] = 0
     parallel_dims = _PARALLEL_DIMS if problem.rows == MANY_ROWS else ()
     packs = bool(parallel_dims) and choice.keeps_weights(n, k, int(words[Word.GROUP]))
-    if overlaps_itself(dims_of(operands[_OUT], words), itemsize_of(operands[_OUT])):
-        return Template(None, (), slots), [one.pointer for one in operands]
     template = Template(
         choice.spec,
         tuple(words.tolist()),

@@ -12,7 +12,7 @@ from driver_layer.engines.native.dispatch.table import MOST_QUEUES, PythonRow, T
 from driver_layer.engines.native.dma.kernels import GATHER
 from driver_layer.engines.native.jit.kernels import Kernels
 from driver_layer.engines.native.lower.accesses import Accesses
-from driver_layer.engines.native.lower.arrays import Flags
+from driver_layer.engines.native.lower.arrays import Flags, Ints
 from driver_layer.engines.native.lower.balance import balance
 from driver_layer.engines.native.lower.calls import Calls, make_calls
 from driver_layer.engines.native.lower.copy_propagation import CopyPropagation
@@ -40,6 +40,13 @@ class LoweredProgram:
         """True for each row that is a gather."""
         is_gather = np.array([one.spec is GATHER for one in self.calls.templates], np.bool_)
         return is_gather[self.calls.template]
+
+    @property
+    def scratch(self) -> Ints:
+        """Bytes of scratch memory that each row needs."""
+        return np.array([one.scratch for one in self.calls.templates], np.int64)[
+            self.calls.template
+        ]
 
 
 def build_table(
@@ -81,11 +88,14 @@ def build_table(
         addresses[number] = 0 if spec is None else kernels.address(spec)
     rows[:, 0] = addresses[calls.template]
     rows[:, 1] = calls.pool.ctypes.data + 8 * calls.begin
-    python_rows = {operation: PythonRow(run) for operation, run in python.items()}
-    for row in np.flatnonzero(in_python[calls.operation]).tolist():
-        rows[row] = python_rows[int(calls.operation[row])].address, 0
+    python_rows = {
+        row: PythonRow(python[int(calls.operation[row])])
+        for row in np.flatnonzero(in_python[calls.operation]).tolist()
+    }
+    for row, made in python_rows.items():
+        rows[row] = made.address, 0
     count = int(levels.max(initial=NONE)) + 1
     scratch = max((calls.templates[number].scratch for number in used), default=0)
     bounds, streams = units.queue_bounds(count), units.streams(count)
-    table = Table(rows, units.begins, bounds, scratch, streams, calls.pool, keep=python_rows)
+    table = Table(rows, units.begins, bounds, scratch, streams, calls.pool, python_rows)
     return LoweredProgram(table, calls)
