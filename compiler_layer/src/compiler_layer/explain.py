@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compiler_layer.errors import BadModel, CompilerUsageError
-from driver_layer.abi.layer_map import SECTION_NAME, LayerMap, LayerMapError, decode_layer_map
+from driver_layer.abi.layer_map import SECTION_NAME, LayerMap, LayerMapError
 from driver_layer.abi.platforms import platform_of
 from driver_layer.errors import DriverError, PlatformError
+from driver_layer.loader.ops import read_layer_map
 from driver_layer.loader.read import Blob, read_blob
 from driver_layer.npu.program import queue_name
 from driver_layer.npu.timeline import Engine, TaskTime, predict
@@ -115,13 +116,13 @@ def _joined(a: LayerCost, b: LayerCost) -> LayerCost:
 
 
 def _layer_map(blob: Blob, name: str) -> LayerMap:
-    for section in blob.sections:
-        if section.name == SECTION_NAME:
-            try:
-                return decode_layer_map(section.data)
-            except LayerMapError as error:
-                raise BadModel(name, str(error), f"section {SECTION_NAME}") from None
-    raise BadModel(name, f"the blob has no section {SECTION_NAME}; compile it with npuc")
+    try:
+        names = read_layer_map(blob)
+    except LayerMapError as error:
+        raise BadModel(name, str(error), f"section {SECTION_NAME}") from None
+    if names is None:
+        raise BadModel(name, f"the blob has no section {SECTION_NAME}; compile it with npuc")
+    return names
 
 
 def _busy(times: Sequence[TaskTime], total: float) -> dict[str, float]:

@@ -32,6 +32,7 @@ from driver_layer.loader.user_relocations import (
     user_relocations,
 )
 from driver_layer.loader.verify import find_entry, verify
+from driver_layer.loader.workloads import verify_workloads
 from driver_layer.npu.memory import AddressSpace, Allocation, MemoryKind
 from driver_layer.npu.program import BlobKey, Footprint
 
@@ -130,7 +131,8 @@ class HostParsedInference:
 
         Raises:
             OutOfMemory: the blob does not fit; nothing stays allocated.
-            RelocError, KernelError: a relocation or a kernel is malformed.
+            RelocError, WorkloadError, KernelError: a relocation, a DPU workload or a SHAVE kernel
+                is malformed.
         """
         self._load(memory, None)
 
@@ -215,8 +217,9 @@ class HostParsedInference:
             self._placement = place(self._blob, memory, shared)
             self._relocate(self._placement)
             root = self._placement.allocations[self._entry]
-            if shared is None:  # a clone has the same kernels
+            if shared is None:  # a clone has the same tasks
                 found = root.data[: MAPPED_INFERENCE.itemsize].view(MAPPED_INFERENCE)[0]
+                verify_workloads(memory, found, self._platform, self._blob)
                 verify_kernels(memory, found, self._platform)
             size = HOST_PARSED_INFERENCE.itemsize
             self._record = memory.allocate(size, MemoryKind.FW, writable=False)

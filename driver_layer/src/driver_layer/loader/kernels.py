@@ -15,11 +15,18 @@ import numpy as np
 
 from driver_layer.abi import shave, tasks
 from driver_layer.abi.dtypes import BY_CODE, FLOAT8, DType
-from driver_layer.abi.layout import Record, RecordArray
-from driver_layer.abi.platforms import CMX_WORKSPACE_OFFSET, TILE_OFFSET_MASK, Platform, tile_base
+from driver_layer.abi.layout import RecordArray
+from driver_layer.abi.platforms import (
+    CMX_WORKSPACE_OFFSET,
+    TILE_OFFSET_MASK,
+    Platform,
+    tile_base,
+    tile_of,
+)
 from driver_layer.abi.shave import Access, Form, Instruction, Op, ProgramError, decode, encode
-from driver_layer.errors import DeviceFault, KernelError
-from driver_layer.npu.memory import AddressSpace, Bytes
+from driver_layer.errors import KernelError
+from driver_layer.loader.lists import fixed_bytes, read_list
+from driver_layer.npu.memory import AddressSpace
 
 _MEMORY_TYPES = frozenset(
     {
@@ -149,7 +156,7 @@ class ArgumentVerifier:
         reach = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
         begin = address & TILE_OFFSET_MASK
         end = begin + reach + element.storage.itemsize
-        if address - begin != tile_base(tile) or begin < self._begin or end > self._end:
+        if tile_of(address) != tile_base(tile) or begin < self._begin or end > self._end:
             raise _error(f"a window from {address:#x} over {end - begin} bytes leaves the CMX")
         return tuple(dim if stride else 1 for dim, stride in zip(dims, strides, strict=True))
 
@@ -223,39 +230,21 @@ def verify_kernels(memory: AddressSpace, root: RecordArray, platform: Platform) 
     """
     verifier = ArgumentVerifier(platform)
     known: dict[bytes, tuple[int, list[Instruction]]] = {}
-    try:
-        for tile in range(tasks.MAX_TILES):
-            ranges = _list(memory, root["kernel_ranges"][tile], tasks.KERNEL_RANGE)
-            programs = [_program(memory, one, known) for one in ranges]
-            for one in _list(memory, root["kernel_invocations"][tile], tasks.KERNEL_INVOCATION):
-                index, size = int(one["range_index"]), int(one["args_size"])
-                if index >= len(programs):
-                    raise _error(f"no kernel range {index} of {len(programs)} on tile {tile}")
-                if not shave.KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
-                    raise _error(f"an argument block has an invalid size of {size} bytes")
-                args = _fixed(memory, int(one["kernel_args"]), size).tobytes()
-                verifier.verify(*programs[index], args, tile)
-    except DeviceFault as fault:
-        raise _error(f"an address is outside the blob's memory: {fault}") from None
+    for tile in range(tasks.MAX_TILES):
+        ranges = read_list(memory, root["kernel_ranges"][tile], tasks.KERNEL_RANGE, _error)
+        programs = [_program(memory, one, known) for one in ranges]
+        invocations = root["kernel_invocations"][tile]
+        for one in read_list(memory, invocations, tasks.KERNEL_INVOCATION, _error):
+            index, size = int(one["range_index"]), int(one["args_size"])
+            if index >= len(programs):
+                raise _error(f"no kernel range {index} of {len(programs)} on tile {tile}")
+            if not shave.KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
+                raise _error(f"an argument block has an invalid size of {size} bytes")
+            args = fixed_bytes(memory, int(one["kernel_args"]), size, _error).tobytes()
+            verifier.verify(*programs[index], args, tile)
 
 
 _MAX_ARGS = shave.KERNEL_ARGS.itemsize + shave.MAX_WINDOWS * shave.WINDOW.itemsize
-
-
-def _list(memory: AddressSpace, reference: Any, kind: Record) -> RecordArray:
-    count = int(reference["count"])
-    if not count:
-        return np.zeros(0, kind)
-    return _fixed(memory, int(reference["address"]), count * kind.itemsize).view(kind)
-
-
-def _fixed(memory: AddressSpace, address: int, size: int) -> Bytes:
-    """Return read-only bytes, so that the verified bytes are the ones that run."""
-    content = memory.view(address, size)
-    home = memory.find(address)
-    if home is None or home.writable:
-        raise _error(f"{address:#x} is in memory that the device may write")
-    return content
 
 
 def _program(
@@ -264,7 +253,7 @@ def _program(
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
     if size > shave.MAX_INSTRUCTIONS * shave.INSTRUCTION.itemsize:
         raise KernelError(f"a program of {size} bytes is too long", "shave.text", 0)
-    code = _fixed(memory, address, size).tobytes()
+    code = fixed_bytes(memory, address, size, _error).tobytes()
     if code not in known:
         known[code] = (len(known), verify_program(code))
     return known[code]

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from driver_layer.errors import DeviceFault, ZeError
+from driver_layer.errors import DeviceFault, DriverFault, OutOfMemory, ZeError
 from driver_layer.support.outcome import Outcome
 from driver_layer.ze import errors
 from driver_layer.ze import queue_types as q
@@ -174,7 +174,7 @@ def run_all(commands: Sequence[Command]) -> None:
         try:
             command()
         except Exception as error:
-            fault = error if isinstance(error, DeviceFault) else DeviceFault(repr(error))
+            fault = error if isinstance(error, DriverFault) else DeviceFault(repr(error))
             for left in commands[number:]:
                 if left.signal is not None:
                     left.signal.abandon(fault)
@@ -193,16 +193,23 @@ def zeCommandQueueSynchronize(
 
     Raises:
         ZeError: NOT_READY: timeout; DEVICE_LOST: a task of any submission since the last call
-            failed, ``__cause__`` names it; UNKNOWN: the simulator failed.
+            failed, ``__cause__`` names it; OUT_OF_DEVICE_MEMORY: the host has no memory left for a
+            task, ``__cause__`` names it; UNKNOWN: the simulator failed.
     """
     hCommandQueue.wait(timeout)
 
 
 def _raise_as_result(error: BaseException) -> NoReturn:
     """Raise the error of a submission as a ZeError."""
+    text = str(error) if isinstance(error, DriverFault) else repr(error)
+    raise errors.failed(_result_of(error), text) from error
+
+
+def _result_of(error: BaseException) -> ze_result_t:
+    if isinstance(error, OutOfMemory):
+        return ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
     lost = isinstance(error, DeviceFault)
-    code = ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST if lost else ze_result_t.ZE_RESULT_ERROR_UNKNOWN
-    raise errors.failed(code, str(error) if lost else repr(error)) from error
+    return ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST if lost else ze_result_t.ZE_RESULT_ERROR_UNKNOWN
 
 
 @checked
@@ -229,8 +236,8 @@ def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX)
     """Wait for a fence, at most ``timeout`` nanoseconds.
 
     Raises:
-        ZeError: NOT_READY: the fence was not submitted, or timeout; DEVICE_LOST, UNKNOWN: the
-            submission failed.
+        ZeError: NOT_READY: the fence was not submitted, or timeout; DEVICE_LOST,
+            OUT_OF_DEVICE_MEMORY, UNKNOWN: the submission failed.
     """
     fence = hFence
     if fence.work is not None:
@@ -241,7 +248,7 @@ def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX)
 
 @checked
 def zeFenceQueryStatus(hFence: ze_fence_handle_t) -> ze_result_t:
-    """Return whether a fence is signaled: SUCCESS, NOT_READY, DEVICE_LOST or UNKNOWN."""
+    """Return whether a fence is signaled: SUCCESS, NOT_READY, or the submission's error."""
     try:
         zeFenceHostSynchronize(hFence, 0)
     except ZeError as error:

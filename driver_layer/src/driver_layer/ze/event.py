@@ -17,7 +17,7 @@ from enum import IntEnum, IntFlag
 from typing import NoReturn
 from weakref import WeakValueDictionary
 
-from driver_layer.errors import DeviceFault
+from driver_layer.errors import DeviceFault, DriverFault
 from driver_layer.npu.doorbell import Doorbell
 from driver_layer.ze import errors
 from driver_layer.ze.calls import Handle, checked
@@ -96,7 +96,7 @@ class ze_event_handle_t(Handle):
         super().__init__()
         self.pool = pool
         self.index = index
-        self._became: EventState | DeviceFault = EventState.INITIAL
+        self._became: EventState | DriverFault = EventState.INITIAL
 
     @property
     def context(self) -> ze_context_handle_t:
@@ -116,7 +116,7 @@ class ze_event_handle_t(Handle):
 
         self._doorbell.ring(change)
 
-    def abandon(self, fault: DeviceFault) -> None:
+    def abandon(self, fault: DriverFault) -> None:
         """Make all waits fail, as the command that was to signal the event failed."""
 
         def change() -> None:
@@ -145,7 +145,7 @@ class ze_event_handle_t(Handle):
             # The doorbell's lock is held here; after the wait, others may reset the event.
             if self.signaled:
                 return True
-            if isinstance(self._became, DeviceFault):
+            if isinstance(self._became, DriverFault):
                 faults.append(f"event {self.index} was not signaled: {self._became}")
             elif not self.alive:
                 faults.append(f"event {self.index} was destroyed during a wait for it")

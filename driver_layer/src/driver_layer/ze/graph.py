@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from weakref import ref
 
-from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory, ZeError
+from driver_layer.errors import BlobError, CompatibilityError, DriverFault, OutOfMemory, ZeError
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.metadata import NodeInfo
+from driver_layer.loader.ops import op_of
 from driver_layer.loader.read import read_blob
 from driver_layer.loader.strides import Strides
 from driver_layer.ze import errors
@@ -222,8 +223,15 @@ class GraphExecution:
         self._prepare()
 
     def run(self) -> None:
-        """Execute the inference on the calling thread."""
-        self._run()
+        """Execute the inference on the calling thread.
+
+        Raises:
+            DeviceFault, OutOfMemory: a task failed; the error names the task and its operation.
+        """
+        try:
+            self._run()
+        except DriverFault as fault:
+            raise fault.of(op_of(self._graph.blob, fault.engine, fault.task)) from fault
 
     def release(self) -> None:
         """Return the inference to the graph."""

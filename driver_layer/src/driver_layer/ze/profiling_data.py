@@ -18,16 +18,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from driver_layer.abi.layer_map import (
-    QUEUE_KINDS,
-    SECTION_NAME,
-    LayerMap,
-    LayerMapError,
-    decode_layer_map,
-)
+from driver_layer.abi.layer_map import QUEUE_KINDS, SECTION_NAME, LayerMap, LayerMapError
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import Platform
 from driver_layer.errors import DriverError
+from driver_layer.loader.ops import read_layer_map
 from driver_layer.loader.read import Blob
 from driver_layer.npu.timeline import predict
 from driver_layer.npu.timeline.records import task_records
@@ -248,15 +243,14 @@ def has_layer_map(blob: Blob) -> bool:
 
 
 def _names(blob: Blob) -> LayerMap:
-    for section in blob.sections:
-        if section.name == SECTION_NAME:
-            try:
-                return decode_layer_map(section.data)
-            except LayerMapError as error:
-                message = f"section {SECTION_NAME}: {error}"
-                raise errors.invalid_argument(message) from error
-    message = f"the blob has no layer map (section {SECTION_NAME}), so it cannot be profiled"
-    raise errors.unsupported_feature(message)
+    try:
+        names = read_layer_map(blob)
+    except LayerMapError as error:
+        raise errors.invalid_argument(f"section {SECTION_NAME}: {error}") from error
+    if names is None:
+        message = f"the blob has no layer map (section {SECTION_NAME}), so it cannot be profiled"
+        raise errors.unsupported_feature(message)
+    return names
 
 
 def _check_owned(records: RecordArray, names: LayerMap) -> None:
