@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import openvino as ov
+import openvino.opset15 as op
 import pytest
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.compile import compile_model
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import tensor
-from compiler_layer.errors import UnsupportedOps
+from compiler_layer.errors import CompilerError, UnsupportedOps
 from compiler_layer.files import FileView
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.frontends.openvino_ir.ops import input_counts
@@ -61,6 +65,36 @@ def refused(xml: Path, *changes: tuple[str, str]) -> UnsupportedOps:
 )
 def test_an_unsupported_value_is_named(xml: Path, old: str, new: str, says: str) -> None:
     assert says in str(refused(xml, (old, new)))
+
+
+def resampling(folder: Path, element: type = np.float32, **changes: Any) -> Path:
+    """Write an IR with an Interpolate of all defaults, except for the changes."""
+    x = op.parameter([1, 2, 4, 6], element, name="x")
+    sizes, axes = (op.constant(np.array(each)) for each in ([7, 3], [2, 3]))
+    said = {"mode": "linear_onnx", "shape_calculation_mode": "sizes"} | changes
+    resized = op.interpolate(x, sizes, axes=axes, **said)
+    resized.set_friendly_name("resize")
+    ov.save_model(ov.Model([resized], [x]), folder / "model.xml")
+    return folder / "model.xml"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"mode": "cubic"}, "Interpolate-11 with mode 'cubic'"),
+        ({"mode": "bilinear_pillow"}, "Interpolate-11 with mode 'bilinear_pillow'"),
+        ({"mode": "linear", "antialias": True}, "Interpolate-11 with antialias 'true'"),
+        ({"pads_begin": [0, 0, 1, 0]}, "pads_begin, pads_end: padding before resampling"),
+        ({"element": np.int32}, "'resize' (Interpolate-11): mode 'linear_onnx' of i32"),
+    ],
+)
+def test_resampling_that_is_not_exact_is_named(
+    tmp_path: Path, changes: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(CompilerError) as raised:
+        read_ir(resampling(tmp_path, **changes))
+    assert says in str(raised.value)
+    assert "'resize'" in str(raised.value)
 
 
 def test_all_unsupported_features_are_listed_together(xml: Path) -> None:
@@ -121,7 +155,7 @@ ROWS, WHOLE = "tensor<2x4xf32>", "tensor<2x4xi64>"
 SCALAR = "#ov.inline<i64 [0]> : tensor<i64>"
 
 CANNOT = {
-    "CumSum-3": f"%c = ov.Constant {SCALAR}\n"
+    "CumSum-3 along axis 0 of 2 dimensions": f"%c = ov.Constant {SCALAR}\n"
     '%y = ov.CumSum(%x, %c) {ov.name = "op", exclusive = false, reverse = false} : '
     f"({ROWS}, tensor<i64>) -> {ROWS}",
     "BitwiseAnd-13 of i64": f'%y = ov.BitwiseAnd(%i, %i) {{ov.name = "op"}} : '
@@ -130,19 +164,30 @@ CANNOT = {
     f"({ROWS}) -> tensor<2x4xi4>",
     "BitwiseLeftShift-15 without a SHAVE form": f"%y = ov.BitwiseLeftShift(%i, %i) "
     f'{{ov.name = "op"}} : ({WHOLE}, {WHOLE}) -> {WHOLE}',
-    "TopK-11 along another axis than the last": "%c = ov.Constant #ov.inline<i64 [1]> : "
+    "TopK-11 along axis 0 of 2 dimensions": "%c = ov.Constant #ov.inline<i64 [1]> : "
     "tensor<i64>\n"
     '%y, %z = ov.TopK(%x, %c) {ov.name = "op", axis = 0 : i64, mode = "max", sort = "value", '
     f'stable = false, index_element_type = "i64"}} : ({ROWS}, tensor<i64>) -> '
     "(tensor<1x4xf32>, tensor<1x4xi64>)",
     "ErfInv-17 without a SHAVE form": f'%y = ov.ErfInv(%x) {{ov.name = "op"}} : ({ROWS}) -> {ROWS}',
-    "ReduceL2-4": "%c = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>\n"
+    "ReduceL2-4 along axis 0 of 2 dimensions": "%c = ov.Constant #ov.inline<i64 [0]> : "
+    "tensor<1xi64>\n"
     f'%y = ov.ReduceL2(%x, %c) {{ov.name = "op", keep_dims = true}} : ({ROWS}, tensor<1xi64>) '
     "-> tensor<1x4xf32>",
-    "SoftMax-8": f'%y = ov.Softmax(%x) {{ov.name = "op", axis = 0 : i64}} : ({ROWS}) -> {ROWS}',
+    "MVN-6 along axes 0, 1 of 2 dimensions": "%c = ov.Constant #ov.inline<i64 [0, 1]> : "
+    "tensor<2xi64>\n"
+    '%y = ov.MVN(%x, %c) {ov.name = "op", normalize_variance = true, eps = 1.0 : f64, '
+    f'eps_mode = "inside_sqrt"}} : ({ROWS}, tensor<2xi64>) -> {ROWS}',
+    "Interpolate-11 of u4 that is too large to be computed in advance": "%c = ov.Constant "
+    "#ov.inline<i64 [1]> : tensor<1xi64>\n"
+    "%a = ov.Constant #ov.inline<u4 [1, 2, 3, 4]> : tensor<2x2xui4>\n"
+    '%y = ov.Interpolate(%a, %c, %c) {ov.name = "op", mode = "nearest", '
+    'shape_calculation_mode = "sizes", coordinate_transformation_mode = "half_pixel", '
+    'nearest_mode = "floor", antialias = "false", pads_begin = array<i64>, '
+    "pads_end = array<i64>} : (tensor<2x2xui4>, tensor<1xi64>, tensor<1xi64>) -> tensor<2x1xui4>",
     "MatMul-1 of i64 and i64": '%y = ov.MatMul(%i, %i) {ov.name = "op", transpose_a = false, '
     f"transpose_b = true}} : ({WHOLE}, {WHOLE}) -> tensor<2x2xi64>",
-    "Gather-8 of something else than rows of a table": "%c = ov.Constant #ov.inline<i64 [1]> : "
+    "Gather-8 along axis 1 of 2 dimensions": "%c = ov.Constant #ov.inline<i64 [1]> : "
     "tensor<i64>\n%a = ov.Constant #ov.inline<i64 [1, 0]> : tensor<2xi64>\n"
     f'%y = ov.Gather(%x, %a, %c) {{ov.name = "op", batch_dims = 0 : i64}} : '
     f"({ROWS}, tensor<2xi64>, tensor<i64>) -> tensor<2x2xf32>",

@@ -34,9 +34,11 @@ from compiler_layer.passes.lower_concat import LowerConcat
 from compiler_layer.passes.lower_convolution import LowerConvolution
 from compiler_layer.passes.lower_gather import LowerGather
 from compiler_layer.passes.lower_group_convolution import LowerGroupConvolution
+from compiler_layer.passes.lower_interpolate import LowerInterpolate
 from compiler_layer.passes.lower_matmul import LowerMatMul
 from compiler_layer.passes.lower_reduction import LowerReduction
 from compiler_layer.passes.lower_scatter import LowerScatter
+from compiler_layer.passes.lower_softmax import LowerSoftmax
 from compiler_layer.passes.lower_topk import LowerTopK
 from compiler_layer.passes.move_row_scales import MoveRowScales
 from compiler_layer.passes.narrow_doubles import NarrowDoubles
@@ -143,10 +145,12 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
         *((QuantizeActivations(),) if options.integer_activations else ()),
         WidenNibbles(),
         LowerAttention(),
+        LowerInterpolate(),
         LowerGather(),
         LowerScatter(),
         LowerTopK(),
         LowerReduction(),
+        LowerSoftmax(),
         LowerConcat(),
         FormKernels(),
         FuseKernels(),

@@ -9,18 +9,19 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.codegen import kernel_refusal
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
-from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.constant import Constant, constant_of, ints_of
 from compiler_layer.dialects.ov.convolution import Convolution, GroupConvolution
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.group_query_attention import GroupQueryAttention
 from compiler_layer.dialects.ov.indexing import TopK
+from compiler_layer.dialects.ov.interpolate import Interpolate
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.reduce import Reduction
+from compiler_layer.dialects.ov.reduce import MVN, CumSum, LogSoftmax, Reduction, Softmax
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.slicing import Concat
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import along_axes, element_of, shape_of
 from compiler_layer.errors import UnsupportedOps
 from compiler_layer.model import Model
 from compiler_layer.passes.decompose_gqa import gqa_refusal
@@ -29,6 +30,7 @@ from compiler_layer.passes.lower_attention import attention_refusal
 from compiler_layer.passes.lower_convolution import convolution_refusal
 from compiler_layer.passes.lower_gather import gather_refusal
 from compiler_layer.passes.lower_group_convolution import group_refusal
+from compiler_layer.passes.lower_interpolate import interpolate_refusal
 from compiler_layer.passes.lower_matmul import matmul_refusal
 from compiler_layer.passes.lower_reduction import reduction_refusal
 from compiler_layer.passes.lower_scatter import scatter_refusal
@@ -57,6 +59,7 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     Gather: gather_refusal,
     TopK: topk_refusal,
     ScatterElementsUpdate: scatter_refusal,
+    Interpolate: interpolate_refusal,
     **dict.fromkeys(VIEWS, view_refusal),
 }
 """Refusal function of each op that is not lowered to a kernel."""
@@ -65,7 +68,7 @@ _CODEBOOK_REMEDY = "export the model with --weight-format int4 or int8"
 
 
 def refusal(op: OvOp) -> str | None:
-    """Return why the device cannot run an op; "" without a reason, None if it can."""
+    """Return why the device cannot run an op; "" if no op of its type can run, None if it can."""
     if isinstance(op, GroupQueryAttention):
         return gqa_refusal(op)  # absent operands have no elements
     # The pattern of a reshape to a scalar has no elements.
@@ -87,9 +90,13 @@ def _lowering_refusal(op: OvOp) -> str | None:
     ask = _LOWERINGS.get(type(op))
     if ask is not None:
         return ask(op)
-    if is_row_wise(op):
+    if is_row_wise(op) or isinstance(op, Softmax | LogSoftmax):
         return kernel_refusal(op)
-    return reduction_refusal(op) if isinstance(op, Reduction) else ""
+    if isinstance(op, Reduction):
+        return reduction_refusal(op)
+    if isinstance(op, CumSum | MVN):
+        return along_axes(ints_of(op.operands[1]) or (), len(shape_of(op.x)))
+    return ""
 
 
 def _codebook_refusal(op: Operation) -> str | None:

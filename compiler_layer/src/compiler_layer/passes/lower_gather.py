@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import along_axes, element_of, shape_of, tensor
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.route_experts import is_of_choices
@@ -62,9 +62,13 @@ def gather_refusal(op: Gather) -> str | None:
     """Return why DMA cannot run a gather, or None."""
     if is_of_choices(op):
         return None  # the matmul gathers these weights
-    by_rows = op.known_axis() == 0 and not int_value(op.batch_dims)
-    if not by_rows or len(shape_of(op.data)) < 2:
-        return "of something else than rows of a table"
+    rank = len(shape_of(op.data))
+    if int_value(op.batch_dims):
+        return f"with batch_dims {int_value(op.batch_dims)}"
+    if op.known_axis() != 0:
+        return along_axes([op.known_axis()], rank)
+    if rank < 2:  # rows have elements
+        return "of single elements"
     # A row may end within a byte; rows of converted elements are gathered before the conversion.
     return f"of {element_of(op.data)}" if element_of(op.data) in FOUR_BIT else None
 

@@ -23,7 +23,7 @@ from compiler_layer.dialects.ov.reduce import (
     ReduceSum,
     Reduction,
 )
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import along_axes, element_of, shape_of
 from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.form_kernels import is_row_wise
@@ -44,14 +44,17 @@ _MOST = 256
 
 
 def reduction_refusal(op: Reduction) -> str | None:
-    """Return why SHAVE cannot run a reduction ("" without a reason); None if it can."""
+    """Return why SHAVE cannot run a reduction; None if it can."""
     shape, axes = shape_of(op.x), op.reduced_axes()
     if axes == [len(shape) - 1] and not isinstance(op, ReduceProd):
         return None
-    if type(op) not in _COMBINE or (isinstance(op, ReduceMean) and element_of(op.x) not in FLOATS):
-        return ""
+    along = along_axes(axes, len(shape))
+    if type(op) not in _COMBINE:
+        return along
+    if isinstance(op, ReduceMean) and element_of(op.x) not in FLOATS:
+        return f"of {element_of(op.x)} {along}"
     longest = max((shape[axis] for axis in axes), default=1)
-    return f"of {longest} slices" if longest > _MOST else None
+    return f"of {longest} slices {along}" if longest > _MOST else None
 
 
 def _lower(op: Reduction) -> None:
@@ -59,7 +62,7 @@ def _lower(op: Reduction) -> None:
         return
     refusal = reduction_refusal(op)
     if refusal is not None:
-        raise UnsupportedModel(f"reduction {op.friendly_name!r} {refusal}".strip())
+        raise UnsupportedModel(f"reduction {op.friendly_name!r} {refusal}")
     value = op.x
     for axis in op.reduced_axes():
         if axis == len(shape_of(value)) - 1 and not isinstance(op, ReduceProd):

@@ -11,7 +11,7 @@ from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.logic import Equal, LogicalOr
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import along_axes, element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.rewriting.graph_pass import OpPass
@@ -25,8 +25,9 @@ _MOST = 32
 def scatter_refusal(op: ScatterElementsUpdate) -> str | None:
     """Return why SHAVE cannot run an update, or None."""
     shape, updates = shape_of(op.data), shape_of(op.updates)
-    if int_of(op.axis) not in (-1, len(shape) - 1):
-        return "along another axis than the last"
+    axis = int_of(op.axis)
+    if axis not in (-1, len(shape) - 1):
+        return along_axes([] if axis is None else [axis], len(shape))
     if updates[:-1] != shape[:-1]:
         return "of some rows alone"
     if updates[-1] > _MOST:

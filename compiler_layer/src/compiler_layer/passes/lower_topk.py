@@ -13,7 +13,7 @@ from compiler_layer.dialects.ov.logic import Equal
 from compiler_layer.dialects.ov.op import bool_attr, int_attr, int_value
 from compiler_layer.dialects.ov.reduce import ReduceMax, ReduceMin
 from compiler_layer.dialects.ov.slicing import Concat
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import along_axes, element_of, shape_of
 from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.rewriting.graph_pass import OpPass
@@ -27,7 +27,7 @@ def topk_refusal(op: TopK) -> str | None:
     """Return why SHAVE cannot run a TopK, or None."""
     shape, count = shape_of(op.x), int_of(op.k)
     if int_value(op.axis) not in (-1, len(shape) - 1):
-        return "along another axis than the last"
+        return along_axes([int_value(op.axis)], len(shape))
     if count is None or not 0 < count <= _MOST:
         return f"of {count} elements"
     if element_of(op.x) not in FLOATS:

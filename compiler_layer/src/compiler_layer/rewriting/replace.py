@@ -10,7 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, bool_attr, int_attr
-from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.dialects.ov.slicing import Slice, Split
 from compiler_layer.dialects.ov.types import Shape, shape_of
 
@@ -25,6 +25,12 @@ def reshape_before(place: Operation, value: SSAValue, shape: Shape) -> SSAValue:
     """Insert a reshape to a static shape."""
     pattern = insert_before(place, Constant.inline(np.array(shape, np.int64)))
     return insert_before(place, Reshape.make([value, pattern], special_zero=bool_attr(False)))
+
+
+def transpose_before(place: Operation, value: SSAValue, order: Sequence[int]) -> SSAValue:
+    """Insert a transpose."""
+    axes = insert_before(place, Constant.inline(np.array(order, np.int64)))
+    return insert_before(place, Transpose.make([value, axes]))
 
 
 def slice_before(

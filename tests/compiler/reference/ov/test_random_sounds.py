@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiler_layer.dialects.ov.interpolate import COORDINATE_TRANSFORMATION_MODES, NEAREST_MODES
+
 Case = Callable[..., tuple[Any, ...]]
 """Function from draws to a builder of the op, its inputs, and indices of required constants."""
 
@@ -69,19 +71,23 @@ def _scattered(draws: Any, build: Any, channels: int, outer: list[int]) -> tuple
 
 
 def interpolate(draws: Any) -> tuple[Any, ...]:
-    """Draw common scales of one axis, up and down."""
-    x = draws.floats([draws.whole(1, 2), draws.whole(1, 3), draws.whole(2, 24)])
-    scale = draws.one_of(2.0, 3.0, 5.0, 1.0, 0.5, 0.25)
-    scale = max(scale, 1 / x.shape[2])
+    """Draw scales or sizes of one or two axes, up and down, with all modes."""
+    x = draws.floats([draws.whole(1, 2), draws.whole(1, 9), draws.whole(2, 24)])
+    axes = draws.one_of([2], [1, 2], [2, 1])
+    kind = draws.one_of("scales", "sizes")
+    if kind == "sizes":
+        wanted = np.array([draws.whole(1, 30) for _ in axes], draws.one_of("i4", "i8"))
+    else:
+        scales = [draws.one_of(2.0, 3.0, 5.0, 1.0, 0.5, 0.25, 1.3, 0.95) for _ in axes]
+        least = [1 / x.shape[axis] for axis in axes]
+        wanted = np.maximum(scales, least).astype(np.float32)
     said = {
-        "mode": draws.one_of("nearest", "linear"),
-        "shape_calculation_mode": "scales",
-        "coordinate_transformation_mode": draws.one_of(
-            "asymmetric", "half_pixel", "pytorch_half_pixel"
-        ),
-        "nearest_mode": draws.one_of("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"),
+        "mode": draws.one_of("nearest", "linear", "linear_onnx"),
+        "shape_calculation_mode": kind,
+        "coordinate_transformation_mode": draws.one_of(*COORDINATE_TRANSFORMATION_MODES),
+        "nearest_mode": draws.one_of(*NEAREST_MODES),
     }
-    inputs = [x, np.array([scale], np.float32), np.array([2], draws.one_of("i4", "i8"))]
+    inputs = [x, wanted, np.array(axes, draws.one_of("i4", "i8"))]
     return lambda *each: op.interpolate(each[0], each[1], axes=each[2], **said), inputs, [1, 2]
 
 

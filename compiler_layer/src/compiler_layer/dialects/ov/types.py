@@ -125,6 +125,14 @@ def known_axes(axes: Sequence[int], rank: int) -> list[int]:
     return known
 
 
+def along_axes(axes: Sequence[int], rank: int) -> str:
+    """Return the words for axes in a message; ``axes`` is empty if they are not known."""
+    if not axes:
+        return "along axes that are not constants"
+    numbers = ", ".join(map(str, axes))
+    return f"along {'axis' if len(axes) == 1 else 'axes'} {numbers} of {rank} dimensions"
+
+
 def length_of(value: SSAValue) -> int:
     """Return the length of a vector; -1 if it is not known.
 

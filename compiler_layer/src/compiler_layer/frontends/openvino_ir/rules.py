@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler_layer.dialects.ov.interpolate import (
+    COORDINATE_TRANSFORMATION_MODES,
+    NEAREST,
+    NEAREST_MODES,
+)
 from compiler_layer.dialects.ov.paged_attention import MOST_OTHERS
 from compiler_layer.elements import FLOAT8, NUMPY
 from compiler_layer.frontends.openvino_ir.layer_rule import (
@@ -111,16 +116,10 @@ RULES: dict[str, LayerRule] = {
     "Interpolate": rule(
         "11",
         constants=(2,),
-        mode=(OneOf("nearest", "linear"), None),
-        shape_calculation_mode=(OneOf("scales"), None),
-        coordinate_transformation_mode=(
-            OneOf("half_pixel", "pytorch_half_pixel", "asymmetric"),
-            "half_pixel",
-        ),
-        nearest_mode=(
-            OneOf("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
-            "round_prefer_floor",
-        ),
+        mode=(OneOf(NEAREST, "linear", "linear_onnx"), None),
+        shape_calculation_mode=(OneOf("scales", "sizes"), None),
+        coordinate_transformation_mode=(OneOf(*COORDINATE_TRANSFORMATION_MODES), "half_pixel"),
+        nearest_mode=(OneOf(*NEAREST_MODES), "round_prefer_floor"),
         antialias=(OneOf("false"), "false"),
         pads_begin=(integers, ""),
         pads_end=(integers, ""),

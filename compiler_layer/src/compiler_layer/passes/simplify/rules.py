@@ -22,12 +22,11 @@ from compiler_layer.dialects.ov import (
     shape,
     slicing,
 )
-from compiler_layer.dialects.ov.constant import Constant, ints_of, values_of
+from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import (
     element_of,
     is_static,
-    known_axes,
     shape_of,
     tensor_type,
 )
@@ -193,20 +192,24 @@ def leaky(op: activation.PRelu) -> SSAValue | None:
     return insert_before(op, elementwise.Maximum.make([op.x, product]))
 
 
+def resampled_to_itself(op: interpolate.Interpolate) -> SSAValue | None:
+    """Remove a resampling that changes no length."""
+    return op.x if op.known_resampling() == [] else None
+
+
 def repeated_elements(op: interpolate.Interpolate) -> SSAValue | None:
     """Replace nearest-below upsampling by an integer factor: repeat each element."""
     modes = (op.mode.data, op.coordinate_transformation_mode.data, op.nearest_mode.data)
-    axes, scales = ints_of(op.axes), values_of(op.scales)
     wanted, own = shape_of(op.output), shape_of(op.x)
-    if modes != ("nearest", "asymmetric", "floor") or axes is None or scales is None:
+    if modes != ("nearest", "asymmetric", "floor") or not is_static((*own, *wanted)):
         return None
-    if not is_static(own) or not 0 < max(wanted) < _EXACT:
+    if not 0 < max(wanted) < _EXACT:
         return None
     times = [1] * len(own)
-    for axis, scale in zip(known_axes(axes, len(own)), scales.reshape(-1).tolist(), strict=True):
-        if not float(scale).is_integer() or wanted[axis] != own[axis] * scale:
+    for each in op.known_resampling() or ():
+        if not float(each.scale).is_integer() or each.made != each.size * each.scale:
             return None
-        times[axis] = int(scale)
+        times[each.axis] = int(each.scale)
     apart, target = list[int](), list[int]()
     for size, each in zip(own, times, strict=True):
         apart += [size] if each == 1 else [size, 1]
@@ -234,7 +237,7 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     elementwise.Multiply: (times_one,),
     matmul.MatMul: (outer_product,),
     activation.PRelu: (leaky,),
-    interpolate.Interpolate: (repeated_elements,),
+    interpolate.Interpolate: (resampled_to_itself, repeated_elements),
     scatter.ScatterNDUpdate: (scatter_of_everything, scatter_of_places, scatter_of_runs),
 }
 """Rules of each op."""
