@@ -137,6 +137,7 @@ class BlobError(DriverInputError):
     """
 
     def __init__(self, message: str, section: str | None = None, offset: int | None = None) -> None:
+        self.message = message
         self.section = section
         self.offset = offset
         place = f"section {section}" if section is not None else "blob"

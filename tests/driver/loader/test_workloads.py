@@ -1,4 +1,4 @@
-"""DPU workloads are verified when a blob is loaded: what a workload needs is bounded by CMX."""
+"""Tasks are verified when a blob is loaded: what a workload needs is bounded by CMX."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 from driver_layer.abi.layer_map import SECTION_NAME, Layer, encode_layer_map
 from driver_layer.abi.platforms import CMX_WORKSPACE_ADDRESS, PLATFORMS, tile_base
+from driver_layer.abi.shave import KERNEL_ARGS, WINDOW
 from driver_layer.abi.tasks import DPU_INVARIANT
-from driver_layer.errors import WorkloadError
+from driver_layer.errors import KernelError, WorkloadError
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.ops import op_of
 from driver_layer.loader.read import read_blob
@@ -64,7 +65,7 @@ STRIDES_OF_ZERO = {"act_strides": 0, "weight_strides": 0, "out_strides": 0}
 def test_a_workload_that_needs_more_than_cmx_is_rejected(
     fields: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(WorkloadError, match=f"task 0: .*{message}") as caught:
+    with pytest.raises(WorkloadError, match=f"DPU tile 0, task 0: .*{message}") as caught:
         load(builder_with(fields))
     assert caught.value.section == SECTION
     assert caught.value.offset == 0
@@ -80,7 +81,20 @@ def test_a_rejection_names_the_operation_of_the_task() -> None:
     builder = builder_with({"n": 0})
     layers = encode_layer_map([Layer("x", 0), Layer("fc1", 0, "MatMul")], {("dpu", 0): [1]})
     builder.add(SECTION_NAME, layers)
-    with pytest.raises(WorkloadError, match=f"task 0 \\({OP}\\): a workload of"):
+    with pytest.raises(WorkloadError, match=f"DPU tile 0, task 0 \\({OP}\\): a workload of"):
+        load(builder)
+
+
+def test_a_rejected_window_of_shave_names_task_operation_and_address() -> None:
+    builder = dense_builder()
+    section = next(each for each in builder.sections if each.name == "shave.params")
+    windows = np.frombuffer(section.data, WINDOW, offset=KERNEL_ARGS.itemsize).copy()
+    windows["address"][1] = 0x80200000  # a relocation sets the low bits
+    section.data = section.data[: KERNEL_ARGS.itemsize] + windows.tobytes()
+    layers = encode_layer_map([Layer("fc1", 0, "MatMul")], {("shave", 0): [0]})
+    builder.add(SECTION_NAME, layers)
+    message = f"SHAVE tile 0, task 0 \\({OP}\\): a window from 0x8021a000 .* leaves the CMX"
+    with pytest.raises(KernelError, match=message):
         load(builder)
 
 

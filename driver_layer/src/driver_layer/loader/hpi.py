@@ -220,7 +220,7 @@ class HostParsedInference:
             if shared is None:  # a clone has the same tasks
                 found = root.data[: MAPPED_INFERENCE.itemsize].view(MAPPED_INFERENCE)[0]
                 verify_workloads(memory, found, self._platform, self._blob)
-                verify_kernels(memory, found, self._platform)
+                verify_kernels(memory, found, self._platform, self._blob)
             size = HOST_PARSED_INFERENCE.itemsize
             self._record = memory.allocate(size, MemoryKind.FW, writable=False)
             self._record.write(0, self._host_record(root.address))

@@ -26,7 +26,10 @@ from driver_layer.abi.platforms import (
 from driver_layer.abi.shave import Access, Form, Instruction, Op, ProgramError, decode, encode
 from driver_layer.errors import KernelError
 from driver_layer.loader.lists import fixed_bytes, read_list
+from driver_layer.loader.ops import described
+from driver_layer.loader.read import Blob
 from driver_layer.npu.memory import AddressSpace
+from driver_layer.npu.program import queue_name
 
 _MEMORY_TYPES = frozenset(
     {
@@ -217,39 +220,56 @@ def _joined(shapes: Sequence[Shape]) -> Shape | None:
     return tuple(joined)
 
 
-def verify_kernels(memory: AddressSpace, root: RecordArray, platform: Platform) -> None:
+_Program = tuple[int, list[Instruction]]
+"""A verified program and its number."""
+
+
+def verify_kernels(memory: AddressSpace, root: RecordArray, platform: Platform, blob: Blob) -> None:
     """Verify all kernels of a loaded mapped inference.
 
     Args:
         memory: the memory that it was loaded to.
         root: its relocated MAPPED_INFERENCE record.
         platform: the device.
+        blob: the blob, which names the operations of tasks.
 
     Raises:
-        KernelError: a program or an argument block breaks a rule, or is not in memory.
+        KernelError: a program or an argument block breaks a rule, or is not in memory; for a block,
+            the message names task and operation.
     """
     verifier = ArgumentVerifier(platform)
-    known: dict[bytes, tuple[int, list[Instruction]]] = {}
+    known: dict[bytes, _Program] = {}
     for tile in range(tasks.MAX_TILES):
         ranges = read_list(memory, root["kernel_ranges"][tile], tasks.KERNEL_RANGE, _error)
         programs = [_program(memory, one, known) for one in ranges]
         invocations = root["kernel_invocations"][tile]
-        for one in read_list(memory, invocations, tasks.KERNEL_INVOCATION, _error):
-            index, size = int(one["range_index"]), int(one["args_size"])
-            if index >= len(programs):
-                raise _error(f"no kernel range {index} of {len(programs)} on tile {tile}")
-            if not shave.KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
-                raise _error(f"an argument block has an invalid size of {size} bytes")
-            args = fixed_bytes(memory, int(one["kernel_args"]), size, _error).tobytes()
-            verifier.verify(*programs[index], args, tile)
+        listed = read_list(memory, invocations, tasks.KERNEL_INVOCATION, _error)
+        for task, one in enumerate(listed):
+            try:
+                program, args = _invocation(memory, one, programs)
+                verifier.verify(*program, args, tile)
+            except KernelError as error:
+                name = described(blob, queue_name("shave", tile), task)
+                message = f"{name}: {error.message}"
+                raise KernelError(message, error.section, error.offset) from None
+
+
+def _invocation(
+    memory: AddressSpace, record: Any, programs: Sequence[_Program]
+) -> tuple[_Program, bytes]:
+    """Return the program and the argument block of a KERNEL_INVOCATION record."""
+    index, size = int(record["range_index"]), int(record["args_size"])
+    if index >= len(programs):
+        raise _error(f"no kernel range {index} of {len(programs)}")
+    if not shave.KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
+        raise _error(f"an argument block has an invalid size of {size} bytes")
+    return programs[index], fixed_bytes(memory, int(record["kernel_args"]), size, _error).tobytes()
 
 
 _MAX_ARGS = shave.KERNEL_ARGS.itemsize + shave.MAX_WINDOWS * shave.WINDOW.itemsize
 
 
-def _program(
-    memory: AddressSpace, kernel_range: Any, known: dict[bytes, tuple[int, list[Instruction]]]
-) -> tuple[int, list[Instruction]]:
+def _program(memory: AddressSpace, kernel_range: Any, known: dict[bytes, _Program]) -> _Program:
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
     if size > shave.MAX_INSTRUCTIONS * shave.INSTRUCTION.itemsize:
         raise KernelError(f"a program of {size} bytes is too long", "shave.text", 0)

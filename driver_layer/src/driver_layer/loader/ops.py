@@ -1,4 +1,4 @@
-"""Operations of the model that tasks belong to, for messages about tasks."""
+"""Names of tasks in messages, and the operations of the model that tasks belong to."""
 
 from __future__ import annotations
 
@@ -41,3 +41,9 @@ def op_of(blob: Blob, queue: str | None, task: int | None) -> str:
         return ""
     layer = layers.layers[int(owners[task])]
     return f"{layer.kind} {layer.name}".strip()
+
+
+def described(blob: Blob, queue: str, task: int) -> str:
+    """Return the name of a task for messages, e.g. "DPU tile 0, task 3 (MatMul fc1)"."""
+    op = op_of(blob, queue, task)
+    return f"{queue}, task {task} ({op})" if op else f"{queue}, task {task}"

@@ -17,7 +17,7 @@ from driver_layer.abi.platforms import CMX_WORKSPACE_OFFSET, Platform
 from driver_layer.abi.workloads import find_problem
 from driver_layer.errors import WorkloadError
 from driver_layer.loader.lists import read_list
-from driver_layer.loader.ops import op_of
+from driver_layer.loader.ops import described
 from driver_layer.loader.read import Blob
 from driver_layer.npu.memory import AddressSpace
 from driver_layer.npu.program import queue_name
@@ -53,8 +53,7 @@ def verify_workloads(
         return
     tile = int(tiles[problem.workload])
     index = problem.workload - sum(counts[:tile])
-    op = op_of(blob, queue_name("dpu", tile), index)
-    task = f"task {index} ({op})" if op else f"task {index}"
+    task = described(blob, queue_name("dpu", tile), index)
     where = "" if problem.address is None else f" at address {problem.address:#x}"
     raise _error(tile, index, f"{task}: {problem.message}{where}")
 

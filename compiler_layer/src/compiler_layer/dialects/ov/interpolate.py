@@ -60,7 +60,9 @@ class Interpolate(OvOp):
         if axes is None:
             return [tensor(element, (-1,) * len(shape))]
         targets = values_of(self.scales_or_sizes)
-        if targets is not None and (targets.size != len(axes) or not (targets > 0).all()):
+        if targets is not None and (
+            targets.size != len(axes) or not (np.isfinite(targets) & (targets > 0)).all()
+        ):
             kind = self.shape_calculation_mode.data
             raise ValueError(f"{targets.tolist()} are not positive {kind} for {len(axes)} axes")
         for number, axis in enumerate(known_axes(axes, len(shape))):
