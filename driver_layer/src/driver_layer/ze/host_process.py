@@ -56,7 +56,7 @@ class HostProcess(Protocol):
 
 
 class OwnProcess:
-    """This process as its own caller."""
+    """A caller that is this process itself."""
 
     @property
     def number(self) -> int:
