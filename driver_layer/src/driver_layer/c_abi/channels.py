@@ -41,7 +41,7 @@ class Channels:
     def greet(self) -> None:
         """Tell the host this process's number, and wait until it permits to read its memory."""
         self.shared.driver = os.getpid()
-        self._turns.npu_driver_take_turns(ffi.addressof(self.shared, "ready"))
+        self._turns.npu_driver_take_turns(self.shared, ffi.addressof(self.shared, "ready"))
 
     def open(self) -> None:
         """Tell the host that its calls are answered now."""
@@ -50,7 +50,7 @@ class Channels:
     def channel(self, index: int) -> Channel:
         """Return a channel of this thread, for a thread of the host that has begun to use it."""
         place = ffi.addressof(self.shared.channels, index)
-        _own.channel = Channel(self._turns, place)
+        _own.channel = Channel(self._turns, self.shared, place)
         return _own.channel
 
 
@@ -59,13 +59,15 @@ class Channel:
 
     Args:
         turns: the library's functions.
-        place: the channel in memory.
+        shared: the memory of all channels.
+        place: the channel in it.
     """
 
-    def __init__(self, turns: Any, place: Any) -> None:
+    def __init__(self, turns: Any, shared: Any, place: Any) -> None:
         self._turns = turns
+        self._shared = shared
         self._place = place
-        turns.npu_driver_await_turn(place)
+        turns.npu_driver_await_turn(shared, place)
 
     @property
     def function(self) -> int:
@@ -84,7 +86,7 @@ class Channel:
     def answer(self, result: int) -> None:
         """Answer a call with its result code, and wait for the next one."""
         self._put(ANSWER, result)
-        self._turns.npu_driver_take_turns(self._place)
+        self._turns.npu_driver_take_turns(self._shared, self._place)
 
     def part(self) -> None:
         """Answer for the last time."""
@@ -100,7 +102,7 @@ class Channel:
         for index, word in enumerate(words):
             self._place.words[index] = word
         self._put(request, 0)
-        self._turns.npu_driver_take_turns(self._place)
+        self._turns.npu_driver_take_turns(self._shared, self._place)
         if self._place.result:
             raise OSError(self._place.result, os.strerror(self._place.result))
         return self._place.words[0]

@@ -26,13 +26,13 @@ typedef struct {
 typedef struct {
     char key[32];
     uintptr_t tables;
-    uint32_t host, driver;
+    uint32_t host, driver, spinning;
     channel_t ready;
     channel_t channels[4096];
 } shared_t;
 void npu_driver_give_turn(channel_t *);
-void npu_driver_await_turn(channel_t *);
-void npu_driver_take_turns(channel_t *);
+void npu_driver_await_turn(shared_t *, channel_t *);
+void npu_driver_take_turns(shared_t *, channel_t *);
 """
 """The memory that both processes map, and functions on it, as in ``front.c``."""
 

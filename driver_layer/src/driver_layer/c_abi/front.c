@@ -42,7 +42,7 @@
 
 #define CHANNELS 4096u
 #define WORDS 24
-#define SPIN_NANOSECONDS 50000 /* a sleeping process needs as long to wake */
+#define SPIN_NANOSECONDS 20000 /* a sleeping process needs longer to wake */
 #define SLEEP_NANOSECONDS 100000000
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -84,6 +84,7 @@ struct shared {
     char key[32];                      /* digest of the description that both sides were made of */
     const void *const *const *tables;  /* function tables of the extensions, in the host */
     uint32_t host, driver;             /* numbers of the processes */
+    _Atomic uint32_t spinning;         /* threads that wait without sleeping, on both sides */
     struct channel ready;              /* taken by the host until the driver serves */
     struct channel channels[CHANNELS];
 };
@@ -107,14 +108,25 @@ static int64_t nanoseconds(void) {
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-static int64_t spin_time(void) {
-    static _Atomic int64_t found = -1;
-    if (found < 0) {
+/* Return how many threads may spin: the processors are for those that work. */
+static uint32_t most_spinning(void) {
+    static _Atomic uint32_t found = UINT32_MAX;
+    if (found == UINT32_MAX) {
         cpu_set_t set;
-        int several = sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
-        found = several ? SPIN_NANOSECONDS : 0;
+        found = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) / 2 : 0;
     }
     return found;
+}
+
+/* Wait for a turn for a moment, without sleeping; true if it came. */
+static int spin(struct shared *shared, struct channel *channel, uint32_t turn) {
+    int came = 0;
+    if (atomic_fetch_add(&shared->spinning, 1) < most_spinning())
+        for (int64_t end = nanoseconds() + SPIN_NANOSECONDS; !came && nanoseconds() < end;)
+            for (int i = 0; !came && i < 100; i++)
+                came = atomic_load_explicit(&channel->turn, memory_order_acquire) == turn;
+    atomic_fetch_sub(&shared->spinning, 1);
+    return came;
 }
 
 static void hand_over(struct channel *channel, uint32_t to) {
@@ -123,14 +135,10 @@ static void hand_over(struct channel *channel, uint32_t to) {
 }
 
 /* Wait for a turn; false if the other process, whose end of a socket is given, has ended. */
-static int wait_for_turn(struct channel *channel, uint32_t turn, int control) {
-    int64_t end = nanoseconds() + spin_time();
-    do {
-        for (int i = 0; i < 200; i++)
-            if (atomic_load_explicit(&channel->turn, memory_order_acquire) == turn)
-                return 1;
-        sched_yield(); /* to the other side, if it waits for this processor */
-    } while (nanoseconds() < end);
+static int wait_for_turn(struct shared *shared, struct channel *channel, uint32_t turn,
+                         int control) {
+    if (spin(shared, channel, turn))
+        return 1;
     uint32_t other = turn ^ DRIVER, asleep = other | ASLEEP;
     for (;;) {
         uint32_t found = other;
@@ -151,13 +159,13 @@ EXPORT void npu_driver_give_turn(struct channel *channel) {
     hand_over(channel, HOST);
 }
 
-EXPORT void npu_driver_await_turn(struct channel *channel) {
-    wait_for_turn(channel, DRIVER, -1);
+EXPORT void npu_driver_await_turn(struct shared *shared, struct channel *channel) {
+    wait_for_turn(shared, channel, DRIVER, -1);
 }
 
-EXPORT void npu_driver_take_turns(struct channel *channel) {
+EXPORT void npu_driver_take_turns(struct shared *shared, struct channel *channel) {
     hand_over(channel, HOST);
-    wait_for_turn(channel, DRIVER, -1);
+    wait_for_turn(shared, channel, DRIVER, -1);
 }
 
 /* Requests of the driver. A file is one of the driver's process, by its descriptor there. */
@@ -205,7 +213,7 @@ static int exchange(struct channel *channel, uint32_t request) {
     channel->request = request;
     for (;;) {
         hand_over(channel, DRIVER);
-        if (!wait_for_turn(channel, HOST, driver.control)) {
+        if (!wait_for_turn(driver.shared, channel, HOST, driver.control)) {
             if (atomic_exchange(&driver.state, LOST) == RUNNING)
                 fprintf(stderr, "driver_layer: the driver's process has ended: the device is lost; "
                                 "start the program again\n");
@@ -302,13 +310,13 @@ static int start(void) {
         fprintf(stderr, "driver_layer: Python does not start from '%s': %s\n", PYTHON,
                 strerror(error));
     struct channel *ready = &driver.shared->ready;
-    if (error != 0 || !wait_for_turn(ready, HOST, driver.control))
+    if (error != 0 || !wait_for_turn(driver.shared, ready, HOST, driver.control))
         return 0; /* the other process has said why */
 #ifdef PR_SET_PTRACER
     prctl(PR_SET_PTRACER, driver.shared->driver, 0, 0, 0); /* it reads what calls point to */
 #endif
     hand_over(ready, DRIVER);
-    if (!wait_for_turn(ready, HOST, driver.control))
+    if (!wait_for_turn(driver.shared, ready, HOST, driver.control))
         return 0;
     return 1;
 }
