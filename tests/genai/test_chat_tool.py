@@ -132,7 +132,7 @@ def test_a_missing_folder_prints_one_line_and_returns_2(capsys, tmp_path) -> Non
     assert (code, err) == (2, f"npu-chat: {'x' * 300}: File name too long\n")
 
 
-@pytest.mark.parametrize("argv", [["--nonsense"], ["m", "-c", "novalue"], []])
+@pytest.mark.parametrize("argv", [["--nonsense"], ["m", "-c", "novalue"]])
 def test_an_invalid_command_line_exits_with_2(capsys, argv) -> None:
     with pytest.raises(SystemExit) as caught:
         main(argv)

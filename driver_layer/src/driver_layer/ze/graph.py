@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from weakref import ref
 
 from driver_layer.errors import BlobError, CompatibilityError, DriverFault, OutOfMemory, ZeError
@@ -278,5 +278,8 @@ class GraphExecution:
         inference = self._inference
         npu = context.device.npu
         npu.prepare(context.space, inference.address, inference.footprint())
-        infer = partial(npu.run_inference, context.space, inference.address)
+
+        def infer() -> None:  # without a reference to this object, which its list alone keeps
+            npu.run_inference(context.space, inference.address)
+
         self._run = context.mirrored(infer, *self._pointers)
