@@ -172,21 +172,27 @@ def test_the_build_log_of_a_failed_creation_is_a_handle(rig) -> None:
     assert npu.pfnDestroy(at("uint64_t", graph)[0]) == SUCCESS
 
 
+@pytest.mark.parametrize(
+    ("error", "traced"),
+    [(ZeroDivisionError("a defect"), True), (OSError("no memory to map a library"), False)],
+)
 def test_a_failure_of_the_driver_itself_is_a_code_and_a_line_of_the_log(
-    direct, monkeypatch: pytest.MonkeyPatch, caplog
+    direct, monkeypatch: pytest.MonkeyPatch, caplog, error: Exception, traced: bool
 ) -> None:
+    """Only a defect has a traceback."""
     rig = direct
     from driver_layer.ze.event import ze_event_handle_t
 
     def broken(*_: object) -> None:
-        raise ZeroDivisionError("a defect")
+        raise error
 
     monkeypatch.setattr(ze_event_handle_t, "become", broken)
     pool_desc = rig.struct("ze_event_pool_desc_t", count=1)
     pool = rig.npu.make("zeEventPoolCreate", rig.context, pool_desc, 0, None)
     event = rig.npu.make("zeEventCreate", pool, rig.struct("ze_event_desc_t"))
     assert rig.npu.zeEventHostSignal(event) == 0x7FFFFFFE
-    assert "ZeroDivisionError" in caplog.text
+    assert str(error) in caplog.text
+    assert ("Traceback" in caplog.text) is traced
 
 
 def test_every_structure_of_the_description_can_be_declared() -> None:

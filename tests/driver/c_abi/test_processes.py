@@ -201,8 +201,29 @@ os.waitpid(child, 0)
 print(npu.zeContextGetStatus(context))
 """
     done = run(CONTEXT + code, built)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
     assert done.stdout.split() == [hex(INVALID_ARGUMENT), "0x0", "0"]
+    assert done.stderr.count("was forked from one that uses the NPU") == 1
+
+
+@pytest.mark.parametrize("after", ["", "kept = [os.pipe() for _ in range(50)]"])
+def test_a_program_that_closes_all_files_has_lost_the_device(built, after: str) -> None:
+    code = f"""
+import os
+os.closerange(3, 4096)
+{after}
+found = npu.zeContextGetStatus(context), npu.zeContextDestroy(context)
+print(*map(hex, found))
+"""
+    done = run(CONTEXT + code, built)
+    assert (done.returncode, done.stdout) == (0, "0x70000001 0x0\n")
+    assert done.stderr.count("the device is lost") == 1
+
+
+def test_few_file_handles_suffice(built) -> None:
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))\n"
+    done = run(limit + CONTEXT, built)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_host_has_no_child_of_the_library(built) -> None:

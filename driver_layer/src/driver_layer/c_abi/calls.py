@@ -107,6 +107,9 @@ def guarded(function: BoundFunction) -> Call:
             return int(error.code)
         except (MemoryError, OutOfMemory) as error:
             return _failed(function.name, error, ze_result_t.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)
+        except (ImportError, OSError) as error:
+            LOG.error("%s: %s", function.name, error)  # the machine's: no memory, no such library
+            return _failed(function.name, error, ze_result_t.ZE_RESULT_ERROR_UNKNOWN)
         except Exception as error:
             LOG.error("%s", function.name, exc_info=error)
             return _failed(function.name, error, ze_result_t.ZE_RESULT_ERROR_UNKNOWN)

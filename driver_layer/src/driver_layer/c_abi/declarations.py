@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     char key[32];
     uintptr_t tables;
-    uint32_t host, driver, spinning;
+    uint32_t host, driver, spinning, ended;
     channel_t ready;
     channel_t channels[4096];
 } shared_t;

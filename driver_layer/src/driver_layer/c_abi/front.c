@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -36,6 +37,7 @@
 #define UNINITIALIZED 0x78000001u
 #define UNSUPPORTED_VERSION 0x78000002u
 #define UNSUPPORTED_FEATURE 0x78000003u
+#define INVALID_ARGUMENT 0x78000004u
 #define INVALID_NULL_POINTER 0x78000007u
 #define VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -85,6 +87,7 @@ struct shared {
     const void *const *const *tables;  /* function tables of the extensions, in the host */
     uint32_t host, driver;             /* numbers of the processes */
     _Atomic uint32_t spinning;         /* threads that wait without sleeping, on both sides */
+    _Atomic uint32_t ended;            /* the driver has seen the host's end, or what looks like it */
     struct channel ready;              /* taken by the host until the driver serves */
     struct channel channels[CHANNELS];
 };
@@ -94,9 +97,11 @@ enum state { NOT_STARTED, RUNNING, FAILED, LOST };
 static struct {
     pthread_mutex_t lock; /* of all that follows */
     _Atomic uint32_t state;
-    int control; /* its end is the other process's end */
+    int control;                /* its end is the other process's end */
+    struct stat control_status; /* by which another file of the same number is recognised */
     struct shared *shared;
     pthread_key_t leaving;
+    _Atomic uint32_t forked; /* this process's parent had a driver */
     uint8_t taken[CHANNELS];
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -134,9 +139,24 @@ static void hand_over(struct channel *channel, uint32_t to) {
         syscall(SYS_futex, &channel->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Wait for a turn; false if the other process, whose end of a socket is given, has ended. */
-static int wait_for_turn(struct shared *shared, struct channel *channel, uint32_t turn,
-                         int control) {
+/* Return whether the control socket is still there: a program may close all its files. */
+static int has_control(void) {
+    struct stat now;
+    return fstat(driver.control, &now) == 0 && now.st_ino == driver.control_status.st_ino &&
+           now.st_dev == driver.control_status.st_dev;
+}
+
+static int has_driver(void) {
+    char byte;
+    uint32_t process = driver.shared->driver;
+    return has_control() && recv(driver.control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0 &&
+           !atomic_load(&driver.shared->ended) &&
+           (process == 0 || kill((pid_t)process, 0) == 0 || errno != ESRCH);
+}
+
+/* Wait for a turn; false if the other process has ended. The driver, which ends by itself when the
+ * host has ended, does not look. */
+static int wait_for_turn(struct shared *shared, struct channel *channel, uint32_t turn) {
     if (spin(shared, channel, turn))
         return 1;
     uint32_t other = turn ^ DRIVER, asleep = other | ASLEEP;
@@ -145,10 +165,8 @@ static int wait_for_turn(struct shared *shared, struct channel *channel, uint32_
         if (!atomic_compare_exchange_strong(&channel->turn, &found, asleep) && found != asleep)
             return 1;
         struct timespec time = {0, SLEEP_NANOSECONDS};
-        syscall(SYS_futex, &channel->turn, FUTEX_WAIT, asleep, control < 0 ? NULL : &time, NULL, 0);
-        char byte;
-        if (control >= 0 && atomic_load(&channel->turn) == asleep &&
-            recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+        syscall(SYS_futex, &channel->turn, FUTEX_WAIT, asleep, turn == HOST ? &time : NULL, NULL, 0);
+        if (turn == HOST && atomic_load(&channel->turn) == asleep && !has_driver())
             return 0;
     }
 }
@@ -160,12 +178,12 @@ EXPORT void npu_driver_give_turn(struct channel *channel) {
 }
 
 EXPORT void npu_driver_await_turn(struct shared *shared, struct channel *channel) {
-    wait_for_turn(shared, channel, DRIVER, -1);
+    wait_for_turn(shared, channel, DRIVER);
 }
 
 EXPORT void npu_driver_take_turns(struct shared *shared, struct channel *channel) {
     hand_over(channel, HOST);
-    wait_for_turn(shared, channel, DRIVER, -1);
+    wait_for_turn(shared, channel, DRIVER);
 }
 
 /* Requests of the driver. A file is one of the driver's process, by its descriptor there. */
@@ -213,7 +231,7 @@ static int exchange(struct channel *channel, uint32_t request) {
     channel->request = request;
     for (;;) {
         hand_over(channel, DRIVER);
-        if (!wait_for_turn(driver.shared, channel, HOST, driver.control)) {
+        if (!wait_for_turn(driver.shared, channel, HOST)) {
             if (atomic_exchange(&driver.state, LOST) == RUNNING)
                 fprintf(stderr, "driver_layer: the driver's process has ended: the device is lost; "
                                 "start the program again\n");
@@ -240,13 +258,23 @@ static void leave(void *channel) {
 static void forget(void) {
     pthread_mutex_init(&driver.lock, NULL);
     if (driver.state != NOT_STARTED) {
-        close(driver.control);
+        if (has_control())
+            close(driver.control);
         munmap(driver.shared, sizeof *driver.shared);
         pthread_setspecific(driver.leaving, NULL);
     }
     memset(driver.taken, 0, sizeof driver.taken);
     driver.state = NOT_STARTED;
+    driver.forked = 1;
     own = NULL;
+}
+
+/* Tell once why a forked process finds its parent's objects invalid. */
+static void explain_fork(void) {
+    if (atomic_exchange(&driver.forked, 0))
+        fprintf(stderr, "driver_layer: this process was forked from one that uses the NPU, whose "
+                        "objects it does not have; start it otherwise, as multiprocessing's spawn "
+                        "does, or use the NPU first after the fork\n");
 }
 
 /* Start the driver's process; its own first child goes on, so that this process has no child more
@@ -279,9 +307,9 @@ static int spawn(int control, int memory) {
     return error;
 }
 
-/* Make a descriptor that the numbers of the other process's descriptors do not hide. */
+/* Make a descriptor that the numbers of the other process's descriptors, 3 and 4, do not hide. */
 static int high(int descriptor) {
-    int found = fcntl(descriptor, F_DUPFD_CLOEXEC, 64);
+    int found = fcntl(descriptor, F_DUPFD_CLOEXEC, 5);
     close(descriptor);
     return found;
 }
@@ -301,22 +329,23 @@ static int start(void) {
     driver.shared->host = (uint32_t)getpid();
     atomic_store(&driver.shared->ready.turn, DRIVER);
     driver.control = ends[0];
+    fstat(driver.control, &driver.control_status);
     int theirs = high(ends[1]);
     memory = high(memory);
-    int error = spawn(theirs, memory);
+    int error = theirs < 0 || memory < 0 ? EMFILE : spawn(theirs, memory);
     close(theirs);
     close(memory);
     if (error != 0)
         fprintf(stderr, "driver_layer: Python does not start from '%s': %s\n", PYTHON,
                 strerror(error));
     struct channel *ready = &driver.shared->ready;
-    if (error != 0 || !wait_for_turn(driver.shared, ready, HOST, driver.control))
+    if (error != 0 || !wait_for_turn(driver.shared, ready, HOST))
         return 0; /* the other process has said why */
 #ifdef PR_SET_PTRACER
     prctl(PR_SET_PTRACER, driver.shared->driver, 0, 0, 0); /* it reads what calls point to */
 #endif
     hand_over(ready, DRIVER);
-    if (!wait_for_turn(driver.shared, ready, HOST, driver.control))
+    if (!wait_for_turn(driver.shared, ready, HOST))
         return 0;
     return 1;
 }
@@ -335,7 +364,7 @@ static struct channel *take_channel(void) {
         return NULL;
     struct channel *channel = &driver.shared->channels[index];
     channel->thread = (uint32_t)syscall(SYS_gettid);
-    if (send(driver.control, &index, sizeof index, MSG_NOSIGNAL) < 0)
+    if (!has_control() || send(driver.control, &index, sizeof index, MSG_NOSIGNAL) < 0)
         return NULL;
     driver.taken[index] = 1;
     pthread_setspecific(driver.leaving, channel);
@@ -366,8 +395,11 @@ static uint32_t call(uint32_t function, const uint64_t *arguments, uint32_t coun
     struct channel *channel = channel_of_thread(&failure);
     if (channel != NULL && driver.state == RUNNING) {
         memcpy(channel->words, arguments, count * sizeof *arguments);
-        if (exchange(channel, function))
+        if (exchange(channel, function)) {
+            if (channel->result == INVALID_ARGUMENT)
+                explain_fork();
             return channel->result;
+        }
     }
     return releases ? SUCCESS : failure;
 }

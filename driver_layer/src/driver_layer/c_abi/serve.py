@@ -61,6 +61,7 @@ def serve(library: str) -> None:
         while began := control.recv(4):  # empty when the host has ended
             (index,) = struct.unpack("I", began)
             threading.Thread(target=_answer, args=(channels, index, calls), daemon=True).start()
+    channels.shared.ended = 1
     os._exit(0)  # also threads that execute end: nobody waits for them
 
 
