@@ -40,7 +40,7 @@ _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 def carry_out(request: str, *words: int) -> int:
-    """Carry out a request of the driver, as ``front.c`` does in the host."""
+    """Carry out a request of the driver, as ``process.c`` does in the host."""
     if request == "MAP":
         descriptor, size, writable = words
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)

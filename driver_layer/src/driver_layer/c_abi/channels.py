@@ -1,6 +1,6 @@
 """Channels: the memory on which the driver takes turns with each thread of the host.
 
-``front.c`` has the host's side and describes the turns.
+``channel.c`` describes the turns, and ``process.c`` has the host's side.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ void npu_driver_give_turn(channel_t *);
 void npu_driver_await_turn(shared_t *, channel_t *);
 void npu_driver_take_turns(shared_t *, channel_t *);
 """
-"""The memory that both processes map, and functions on it, as in ``front.c``."""
+"""The memory that both processes map, and functions on it, as in ``channel.c``."""
 
 _SYSTEM = """
 struct iovec { void *base; size_t size; };

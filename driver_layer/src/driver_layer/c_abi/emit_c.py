@@ -15,7 +15,7 @@ from driver_layer.c_abi.description.language import FILES, Function, Table, Vari
 @cache
 def key() -> str:
     """Return a digest of what both sides are made of, by which they know each other."""
-    digest = hashlib.sha256((files(__package__ or "") / "front.c").read_bytes())
+    digest = hashlib.sha256(_written().encode())
     folder = files("driver_layer.c_abi.description")
     for name in FILES:
         digest.update((folder / f"{name}.abi").read_bytes())
@@ -31,7 +31,7 @@ def source(python: str, start: str) -> str:
     """
     constants = {"KEY": key(), "PYTHON": python, "START": start}
     parts = [f"#define {name} {c_string(text)}" for name, text in constants.items()]
-    parts.append((files(__package__ or "") / "front.c").read_text())
+    parts.append(_written())
     parts += [_record(name) for name in sorted(_passed_by_value())]
     numbers = {id(function): n for n, (_, function) in enumerate(description().functions())}
     for table in description().tables:
@@ -44,6 +44,12 @@ def source(python: str, start: str) -> str:
     names = ", ".join(_prefix(table) for table in description().tables if not table.api)
     parts.append(f"const void *const *const tables[] = {{{names}}};\n")
     return "\n".join(parts)
+
+
+def _written() -> str:
+    """Return the part of the source that is written by hand."""
+    folder = files(__package__ or "")
+    return "".join((folder / f"{name}.c").read_text() for name in ("channel", "process", "front"))
 
 
 def c_string(text: str) -> str:
