@@ -43,7 +43,7 @@
 
 #define CHANNELS 4096u
 #define WORDS 24
-#define SPIN_NANOSECONDS 20000 /* a sleeping process needs longer to wake */
+#define SPIN_NANOSECONDS 50000 /* a sleeping process needs as long to wake */
 #define SLEEP_NANOSECONDS 100000000
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -88,12 +88,14 @@ static int64_t nanoseconds(void) {
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-/* Return how many threads may spin: the processors are for those that work. */
+/* Return how many threads may spin: not more than there are processors, and none beside a single
+ * one's work. */
 static uint32_t most_spinning(void) {
     static _Atomic uint32_t found = UINT32_MAX;
     if (found == UINT32_MAX) {
         cpu_set_t set;
-        found = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) / 2 : 0;
+        int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+        found = count > 1 ? (uint32_t)count : 0;
     }
     return found;
 }
