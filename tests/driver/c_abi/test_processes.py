@@ -209,9 +209,12 @@ print(npu.zeContextGetStatus(context))
 @pytest.mark.parametrize("after", ["", "kept = [os.pipe() for _ in range(50)]"])
 def test_a_program_that_closes_all_files_has_lost_the_device(built, after: str) -> None:
     code = f"""
-import os
+import os, time
 os.closerange(3, 4096)
 {after}
+for _ in range(1000):  # until the driver has seen it
+    if npu.zeContextGetStatus(context): break
+    time.sleep(0.01)
 found = npu.zeContextGetStatus(context), npu.zeContextDestroy(context)
 print(*map(hex, found))
 """
