@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from typing import Any
 
@@ -214,6 +215,20 @@ TOO_MUCH = [{"minLength": 1e10}, {"minItems": 10**400}, {"minimum": 1e300}, {"ma
 @pytest.mark.parametrize("schema", TOO_MUCH, ids=lambda schema: next(iter(schema)))
 def test_a_bound_that_excludes_all_answers_is_named(schema: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"json_schema: {next(iter(schema))} = "):
+        matcher_of(schema)
+
+
+NUMBERS = [
+    ({"minimum": 10**20}, "minimum = 100000000000000000000: "),
+    ({"minimum": 1.2345678901234567e300}, "minimum = 1.2345678901234567e+300: "),
+    ({"minimum": 10**99}, "minimum = 100000000000000000...0000000000000000000: "),
+    ({"minItems": 10**20}, "minItems = 100000000000000000000: "),
+]
+
+
+@pytest.mark.parametrize(("schema", "shown"), NUMBERS, ids=range(len(NUMBERS)))
+def test_a_number_in_a_message_is_whole_or_shows_that_it_is_not(schema: Any, shown: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(shown)):
         matcher_of(schema)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain, permutations
@@ -81,8 +82,8 @@ def _numbers(schema: Schema, root: Schema) -> None:
         if _is_number(value):
             if side * value <= -_LEAST:
                 raise ConfigError(
-                    f"json_schema: {name} = {str(value)[:20]}: no number of 18 digits is within "
-                    "the bound; move it"
+                    f"json_schema: {name} = {reprlib.repr(value)}: no number of 18 digits is "
+                    "within the bound; move it"
                 )
             schema[name] = side * _rounded_down(min(side * value, _MOST))
 
@@ -132,7 +133,7 @@ def _counts(schema: Schema, root: Schema) -> None:
             del schema[name]
         else:
             raise ConfigError(
-                f"json_schema: {name} = {str(value)[:20]}: no answer is so long; lower it"
+                f"json_schema: {name} = {reprlib.repr(value)}: no answer is so long; lower it"
             )
 
 
