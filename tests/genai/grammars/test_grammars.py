@@ -122,6 +122,10 @@ BROKEN = [
     (S(json_schema='{"type":"text"}'), "Invalid type: text; simplify or correct it"),
     (S(json_schema='{"pattern":"(?=a)"}'), r"error: look-around, .* is not supported; simplify"),
     (S(json_schema='{"pattern":"a("}'), r"regex parse error: .* error: unclosed group; simplify"),
+    (
+        S(json_schema='{"type":"string","format":"ipv4network","pattern":"^x"}'),
+        "schema: no text has the pattern, the format and the length of a string; simplify",
+    ),
     (S(json_schema='{"not":{}}'), r'Unimplemented keys: \["not"\]'),
     (S(json_schema='{"properties":[1]}'), r"properties = \[1\]: must be an object"),
     (S(json_schema='{"const":"\\ud800"}'), r"'\\ud800' is a lone surrogate"),

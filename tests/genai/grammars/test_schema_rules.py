@@ -97,6 +97,26 @@ EXACT: dict[str, tuple[dict[str, Any], list[Any]]] = {
         {"type": "string", "format": "ipv4", "pattern": "^1.*"},
         ["1.2.3.4", "2.2.3.4", "1"],
     ),
+    "a searched pattern beside a format": (
+        {"type": "string", "format": "ipv4", "pattern": "^10\\."},
+        ["10.2.3.4", "110.2.3.4", "10."],
+    ),
+    "a searched pattern beside a format of any text": (
+        {"type": "string", "format": "path", "pattern": "^a"},
+        ["a", "abc", "ba"],
+    ),
+    "a searched pattern beside a length": (
+        {"type": "string", "pattern": "^a", "minLength": 2},
+        ["a", "ab", "bab"],
+    ),
+    "a searched pattern beside listed texts": (
+        {"pattern": "b", "enum": ["abc", "b", "ac"]},
+        ["abc", "b", "ac"],
+    ),
+    "two searched patterns": (
+        {"type": "string", "pattern": "^a", "allOf": [{"pattern": "b"}, {"pattern": "c$"}]},
+        ["abc", "ac", "abcd", "xbc"],
+    ),
     "an exclusive bound near the other one": (
         {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5},
         [0, 0.25, 0.5, 1],

@@ -105,6 +105,10 @@ _LENIENT = (
 _PLACE = re.compile(r"^(at )?\d+\(\d+\): ")
 _LISTING = re.compile(r"^ *\d+ \| ", re.MULTILINE)
 _MARKER = re.compile(r"^ *\^+$", re.MULTILINE)
+_EMPTY = re.compile(r"Regex is empty:.*", re.DOTALL)
+"""Error of texts that nothing matches, with their expressions: those of formats have thousands of
+characters, which no user wrote.
+"""
 
 
 def reason_of(error: str) -> str:
@@ -113,4 +117,5 @@ def reason_of(error: str) -> str:
     A place in llguidance's own grammar, which users do not see, and a listing of it are left out.
     """
     reason = _LISTING.split(_PLACE.sub("", error.strip()), maxsplit=1)[0]
+    reason = _EMPTY.sub("no text has the pattern, the format and the length of a string", reason)
     return " ".join(_MARKER.sub("", reason).split())

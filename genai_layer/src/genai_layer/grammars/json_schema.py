@@ -26,7 +26,7 @@ from genai_layer.grammars.expressions import (
 )
 from genai_layer.grammars.references import at_pointer, extended, with_pointers
 from genai_layer.grammars.regex import parse_regex
-from genai_layer.grammars.schema_rules import rewrite
+from genai_layer.grammars.schema_rules import NOTES, rewrite
 
 _OPTIONS = {"whitespace_pattern": r"[ \n\t]+", "coerce_one_of": True}
 """llguidance's options: spaces between tokens as in xgrammar, oneOf as anyOf."""
@@ -70,7 +70,11 @@ def guided_schema(schema: Any) -> Any:
 
 
 def _closed(schema: Any) -> Any:
-    """Add to a schema what xgrammar assumes: no further properties or items, whole patterns."""
+    """Add to a schema what xgrammar assumes: no further properties or items, whole patterns.
+
+    A pattern beside other keywords is searched, as in JSON Schema: a whole one may exclude their
+    texts.
+    """
     if isinstance(schema, list):
         return [_closed(part) for part in cast(list[Any], schema)]
     if not isinstance(schema, dict):
@@ -82,7 +86,7 @@ def _closed(schema: Any) -> Any:
         if not isinstance(found[name], dict):
             raise ConfigError(f"json_schema: {name} = {found[name]!r}: must be an object")
         found[name] = {key: _closed(part) for key, part in found[name].items()}
-    if isinstance(found.get("pattern"), str):
+    if found.keys() - NOTES == {"pattern"} and isinstance(found["pattern"], str):
         found["pattern"] = f"^(?:{unanchored(found['pattern'])})$"
     if not found.keys() & {*_JOINED}:
         if found.keys() & {*_CLOSED} and not found.keys() & {*_OPEN}:

@@ -23,7 +23,7 @@ from genai_layer.grammars.references import at_pointer
 
 Schema = dict[str, Any]
 
-_NOTES = {
+NOTES = {
     *("type", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
     *("$comment", "$schema", "$defs", "definitions", "x-guidance"),
 }
@@ -165,7 +165,7 @@ def _unique(schema: Schema, root: Schema) -> None:
     """Leave out uniqueItems where items cannot be equal, or list the arrays of few values."""
     if schema.get("uniqueItems") is False or schema.get("maxItems") in (0, 1):
         schema.pop("uniqueItems", None)
-    if schema.get("uniqueItems") is not True or schema.keys() - _NOTES - _SIZED:
+    if schema.get("uniqueItems") is not True or schema.keys() - NOTES - _SIZED:
         return
     values = _finite(_target(schema.get("items"), root))
     least, most = schema.get("minItems", 0), schema.get("maxItems", _LISTED)
@@ -206,7 +206,7 @@ def _target(schema: Any, root: Schema) -> Schema:
 
 def _finite(schema: Schema) -> list[Any] | None:
     """Return the values that a schema lists, each once; None if it does not list them."""
-    names = schema.keys() - _NOTES
+    names = schema.keys() - NOTES
     values: Any = [False, True] if not names and schema.get("type") == "boolean" else None
     if names == {"enum"}:
         values = schema["enum"]
@@ -233,7 +233,7 @@ def _has_type(value: Any, schema: Schema) -> bool:
 
 def _pattern(schema: Schema) -> str | None:
     """Return the pattern of a text's schema; None if it has several keywords, or another one."""
-    names = schema.keys() - _NOTES
+    names = schema.keys() - NOTES
     if schema.get("type", "string") != "string":
         return None
     if names == {"pattern"}:
