@@ -9,11 +9,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from tests.genai.serve.conftest import TABLE, Parts, greedy, run, text_of
 
-from genai_layer import ModelError
+from genai_layer import ModelError, WhisperGenerationConfig
 from genai_layer.serve.engine.contract import Kind
 from genai_layer.serve.errors import (
     NeverFits,
@@ -162,7 +163,17 @@ def test_each_kind_of_models_gets_the_properties_that_it_has(
         **{"CACHE_DIR": "c", "MAX_PROMPT_LEN": 1024, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
         **{"normalize": False, "word_timestamps": True},
     }
-    found: list[set[str]] = []
-    monkeypatch.setattr(opening, pipeline, lambda *_, core, **values: found.append({*values}))
+    opens = MagicMock()
+    monkeypatch.setattr(opening, pipeline, opens)
     open_model(ModelSpec("a", kind, Path(), "CPU", given), BatchingCore(TABLE))
-    assert found == [names]
+    assert opens.call_args.kwargs.keys() - {"core"} == names
+
+
+def test_a_recogniser_of_several_languages_needs_their_tokens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opens = MagicMock()
+    opens.return_value.get_generation_config.return_value = WhisperGenerationConfig()
+    monkeypatch.setattr(opening, "WhisperPipeline", opens)
+    with pytest.raises(ModelError, match=r"speech/generation_config\.json: has no lang_to_id"):
+        open_model(ModelSpec("a", "speech", Path("speech"), "CPU"), BatchingCore(TABLE))

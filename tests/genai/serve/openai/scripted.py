@@ -133,6 +133,9 @@ class ScriptedSpeech:
     heard: list[tuple[Any, Any]] = field(default_factory=list)
     """Audio and parameters of each request."""
 
+    def language_of(self, code: str | None) -> str | None:
+        return code
+
     async def transcribe(self, audio: Any, parameters: Any) -> WhisperDecodedResults:
         self.heard.append((audio, parameters))
         chunks = [

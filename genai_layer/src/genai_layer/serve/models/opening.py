@@ -76,6 +76,12 @@ def _open_rerank(spec: ModelSpec, core: Core) -> Finish:
 
 def _open_speech(spec: ModelSpec, core: Core) -> Finish:
     pipeline = WhisperPipeline(spec.folder, spec.device, core=core, **_of_speech(spec))
+    config = pipeline.get_generation_config()
+    if config.is_multilingual and not config.lang_to_id:
+        raise ModelError(
+            f"{spec.folder / 'generation_config.json'}: has no lang_to_id, the tokens of a "
+            "multilingual model's languages; add it, or set is_multilingual to false"
+        )
     return lambda commons: ServedSpeechModel(spec.name, pipeline, commons)
 
 

@@ -161,7 +161,7 @@ def _parameters(body: TranscriptionRequest, model: ServedSpeechModel) -> dict[st
     """Return the parameters of a generation.
 
     Raises:
-        BadRequest: the model has no timestamps of words.
+        BadRequest: the model has no timestamps of words, or does not know the language.
     """
     words = _WORD in body.granularities
     if words and not model.times_words:
@@ -171,7 +171,7 @@ def _parameters(body: TranscriptionRequest, model: ServedSpeechModel) -> dict[st
             param=_TIMES,
         )
     values = {
-        "language": body.language,
+        "language": model.language_of(body.language),
         "initial_prompt": body.prompt,
         "return_timestamps": body.response_format in _TIMED and _SEGMENT in body.granularities,
         "word_timestamps": words,
