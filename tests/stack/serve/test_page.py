@@ -288,6 +288,18 @@ def test_markup_in_an_answer_is_text(page: Page) -> None:
     assert "<script>" in page.driver.find_element(By.TAG_NAME, "body").text
 
 
+def test_the_page_knows_its_request_before_the_first_token(modules: Page) -> None:
+    script = """
+      const done = arguments[0];
+      const init = { headers: { "x-reply-id": "a" } };
+      window.fetch = async () => new Response(new ReadableStream(), init);
+      import("/page/completion.js").then(async ({ complete }) => {
+        done((await complete("demo", [], {}, null).next()).value);
+      });"""
+    first = modules.driver.execute_async_script(script)
+    assert first == {"id": "a", "text": "", "finish": None, "usage": None}
+
+
 PROMPT = {"tokens": 64, "model": 64}, {"tokens": 36, "model": 64}
 READ = {"prompt": 100, "cached": 0, "chunks": PROMPT, "isRead": True, "stored": 103}
 SCENES = [

@@ -26,6 +26,7 @@ from genai_layer.serve.hosts import Hosts
 from genai_layer.serve.metrics import Metrics
 from genai_layer.serve.middleware import Exchange
 from genai_layer.serve.models.registry import ModelRegistry
+from genai_layer.serve.openai.streams import REPLY_ID
 from genai_layer.serve.openai.validation import describe, rejection
 
 _log = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ def create_app(
             allow_origins=access.origins,
             allow_methods=["GET", "POST"],
             allow_headers=["*"],
-            expose_headers=[request_id.HEADER],
+            expose_headers=[request_id.HEADER, REPLY_ID],
         )
     app.add_middleware(request_id.RequestId)
     return app

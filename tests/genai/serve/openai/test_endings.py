@@ -124,7 +124,7 @@ def test_a_stream_that_nobody_begins_to_read_is_released() -> None:
         raise OSError
 
     async def run() -> None:
-        stream = EventStream(events(), lambda: released.append("yes"))
+        stream = EventStream(events(), lambda: released.append("yes"), "a")
         scope: Any = {"type": "http", "asgi": {"spec_version": "2.4"}}
         with pytest.raises(Exception):  # noqa: B017, PT011 (starlette's own)
             await stream(scope, leave, leave)

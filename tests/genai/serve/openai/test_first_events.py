@@ -15,8 +15,8 @@ CHAT = {"messages": HELLO}
 ECHO = {"prompt": "ab", "echo": True}
 
 
-async def sent(app: FastAPI, path: str, body: dict[str, Any]) -> str:
-    """Return what a server sends of a stream that does not end."""
+async def messages_of(app: FastAPI, path: str, body: dict[str, Any]) -> list[Any]:
+    """Return the messages that a server sends of a stream that does not end."""
     scope: Any = {
         "type": "http",
         "method": "POST",
@@ -25,19 +25,25 @@ async def sent(app: FastAPI, path: str, body: dict[str, Any]) -> str:
         "headers": [(b"content-type", b"application/json")],
     }
     given = [{"type": "http.request", "body": json.dumps({"model": "toy", **body}).encode()}]
-    found: list[bytes] = []
+    found: list[Any] = []
 
     async def receive() -> Any:
         return given.pop() if given else await asyncio.Event().wait()
 
     async def send(message: Any) -> None:
-        found.append(message.get("body", b""))
+        found.append(message)
 
     running = asyncio.ensure_future(app(scope, receive, send))
     await asyncio.wait([running], timeout=0.1)
     running.cancel()
     await asyncio.wait([running])
-    return b"".join(found).decode()
+    return found
+
+
+async def sent(app: FastAPI, path: str, body: dict[str, Any]) -> str:
+    """Return the events of a stream that does not end."""
+    messages = await messages_of(app, path, body)
+    return b"".join(message.get("body", b"") for message in messages).decode()
 
 
 @pytest.mark.parametrize(
@@ -69,3 +75,21 @@ def test_each_choice_begins_with_its_role(serve: Serve, app: FastAPI) -> None:
         first, second = [one["delta"] for one in choices if one["index"] == number]
         assert first == {"role": "assistant", "content": ""}
         assert second == {"content": "a"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", CHAT),
+        ("/v1/completions", {"prompt": "a"}),
+        ("/v1/responses", {"input": "a"}),
+    ],
+    ids=["chat", "completion", "response"],
+)
+def test_the_id_of_a_reply_precedes_its_first_token(
+    serve: Serve, app: FastAPI, path: str, body: dict[str, Any]
+) -> None:
+    serve("a\1")
+    start, *events = asyncio.run(messages_of(app, path, {**body, "stream": True}))
+    reply_id = dict(start["headers"])[b"x-reply-id"].decode()
+    assert f'"id":"{reply_id}"' in events[0]["body"].decode()

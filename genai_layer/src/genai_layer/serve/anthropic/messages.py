@@ -81,7 +81,7 @@ async def _respond(models: ModelRegistry, body: MessageRequest) -> Response:
     choices = await start_choices(model, [turn.prompt], [config], message.id)
     answers = Answers(choices, 1, lambda: reader, textless_stops(model.tokenizer, config))
     if body.stream:
-        return EventStream(message.stream(answers), choices.cancel)
+        return EventStream(message.stream(answers), choices.cancel, message.id)
     try:
         async for _ in message.events(answers):
             pass

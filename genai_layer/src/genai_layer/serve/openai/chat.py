@@ -77,7 +77,7 @@ async def _respond(models: ModelRegistry, limits: Limits, body: ChatRequest) -> 
     stops = textless_stops(model.tokenizer, configs[0])
     answers = Answers(choices, count, turn.new_reader, stops)
     if body.stream:
-        return EventStream(reply.events(answers), choices.cancel)
+        return EventStream(reply.events(answers), choices.cancel, reply.id)
     await answers.complete()
     return Response(reply.whole(answers).json_text(), media_type="application/json")
 

@@ -109,7 +109,7 @@ async def _respond(models: ModelRegistry, limits: Limits, body: CompletionReques
     choices = await start_choices(model, prompts, configs, reply.id)
     answers = Answers(choices, len(prompts) * each, PlainReader, frozenset())
     if body.stream:
-        return EventStream(reply.events(answers), choices.cancel)
+        return EventStream(reply.events(answers), choices.cancel, reply.id)
     await answers.complete()
     return Response(reply.whole(answers).json_text(), media_type="application/json")
 

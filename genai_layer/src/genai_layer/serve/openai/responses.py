@@ -70,7 +70,7 @@ async def _respond(models: ModelRegistry, body: ResponseRequest) -> Response:
     choices = await start_choices(model, [turn.prompt], [config], response.id)
     answers = Answers(choices, 1, turn.new_reader, textless_stops(model.tokenizer, config))
     if body.stream:
-        return EventStream(response.stream(answers), choices.cancel)
+        return EventStream(response.stream(answers), choices.cancel, response.id)
     try:
         async for _ in response.events(answers):
             pass

@@ -13,6 +13,9 @@ from genai_layer.errors import GenAIError
 from genai_layer.serve.errors import ServeError, as_serve_error
 from genai_layer.serve.openai.schemas.base import Reply
 
+REPLY_ID = "x-reply-id"
+"""Header of a stream: the id of the reply, which its events have from the first token on."""
+
 DONE = "data: [DONE]\n\n"
 """End of a stream of chats or completions."""
 
@@ -49,12 +52,15 @@ class EventStream(StreamingResponse):
     Args:
         events: texts of the events.
         release: called at the end, even if no event was sent.
+        reply_id: id of the reply, by which observations name the request.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[str], release: Callable[[], None]) -> None:
-        super().__init__(events, headers={"Cache-Control": "no-store"})
+    def __init__(
+        self, events: AsyncGenerator[str], release: Callable[[], None], reply_id: str
+    ) -> None:
+        super().__init__(events, headers={"Cache-Control": "no-store", REPLY_ID: reply_id})
         self._events = events
         self._release = release
 

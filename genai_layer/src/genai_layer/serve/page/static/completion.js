@@ -5,6 +5,7 @@ import { events } from "./sse.js";
 
 /**
  * Yield {id, text, finish, usage} of each chunk of an answer; finish is "stop", "length" … in the last one.
+ * The first one has the id alone, before the prompt is read.
  * Throws ServerError, also for an error in the middle of the stream, or AbortError.
  */
 export async function* complete(model, messages, settings, signal) {
@@ -17,6 +18,7 @@ export async function* complete(model, messages, settings, signal) {
     stream_options: { include_usage: true },
   };
   const response = await request("v1/chat/completions", { body, signal });
+  yield { id: response.headers.get("x-reply-id"), text: "", finish: null, usage: null };
   for await (const { data } of events(response)) {
     if (data === "[DONE]") return;
     const chunk = JSON.parse(data);
