@@ -300,6 +300,19 @@ def test_the_page_knows_its_request_before_the_first_token(modules: Page) -> Non
     assert first == {"id": "a", "text": "", "finish": None, "usage": None}
 
 
+def test_the_page_waits_for_a_model_that_is_being_loaded(modules: Page) -> None:
+    script = """
+      const done = arguments[0];
+      const links = [];
+      const events = ["loading", "state"].map((name) => `event: ${name}\\ndata: {}\\n\\n`);
+      window.fetch = async () => new Response(events.join(""));
+      import("/page/events.js").then(({ follow }) => {
+        const stop = follow("demo", () => { stop(); done(links); }, (link) => links.push(link));
+      });"""
+    links = modules.driver.execute_async_script(script)
+    assert links == ["The model is being loaded.", "live"]
+
+
 PROMPT = {"tokens": 64, "model": 64}, {"tokens": 36, "model": 64}
 READ = {"prompt": 100, "cached": 0, "chunks": PROMPT, "isRead": True, "stored": 103}
 SCENES = [

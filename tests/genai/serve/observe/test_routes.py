@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -99,6 +100,32 @@ def test_the_stream_shows_changes_at_once_and_ends_with_the_model(
     run(work())
 
 
+def test_the_stream_waits_for_a_model_that_is_being_loaded(
+    parts: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed_routes, "_INTERVAL", 0.001)
+    gate = threading.Event()
+
+    async def work() -> None:
+        made = parts(before=gate.wait)
+        load = asyncio.ensure_future(made.models.text("toy"))
+        await asyncio.sleep(0)
+        client = TestClient(create_app(made.models, made.commons), "http://127.0.0.1")
+        state = await asyncio.to_thread(client.get, "/npu/state")
+        assert (state.status_code, state.json()["error"]["message"]) == (
+            409,
+            "model 'toy': is being loaded; try again later",
+        )
+        response = await route_of(made, "/npu/events")()
+        stream = response.body_iterator
+        assert await anext(stream) == "event: loading\ndata: {}\n\n"
+        gate.set()
+        assert state_of(await anext(stream))["model"] == "toy"
+        await load
+
+    run(work())
+
+
 def test_the_stream_ends_when_the_server_shuts_down(parts: Make) -> None:
     async def work() -> None:
         made = parts()
@@ -110,6 +137,12 @@ def test_the_stream_ends_when_the_server_shuts_down(parts: Make) -> None:
         assert await following == "ended"
 
     run(work())
+
+
+def route_of(made: Parts, path: str) -> Any:
+    """Return the function of a route."""
+    routes: list[Any] = observed_routes.router(made.models).routes
+    return next(route.endpoint for route in routes if route.path == path)
 
 
 def state_of(event: str) -> Any:

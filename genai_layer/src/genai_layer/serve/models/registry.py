@@ -97,6 +97,15 @@ class ModelRegistry:
         assert model is None or isinstance(model, ServedTextModel)  # of this kind
         return model
 
+    def loads_text(self, name: str) -> bool:
+        """Return whether a language model is being loaded, and the server is not shutting down.
+
+        Raises:
+            UnknownModel, WrongKind: see ``loaded_text``.
+        """
+        self._spec(name, "text")
+        return name in self._loads and not self._commons.activity.stopping
+
     async def text(self, name: str) -> ServedTextModel:
         """Return a language model."""
         return await self._get(name, "text", ServedTextModel)

@@ -65,9 +65,13 @@ def router(models: ModelRegistry) -> APIRouter:
         responses={200: {"content": {"text/event-stream": {}}}},
     )
     async def events(name: Name = None) -> StreamingResponse:  # pyright: ignore[reportUnusedFunction] (a route)
-        """Stream the state as events ``state``: after each change, and every two seconds."""
+        """Stream the state as events ``state``: after each change, and every two seconds.
+
+        While the model is being loaded, the stream waits, after an event ``loading``.
+        """
         chosen = name or _default_name(models)
-        _loaded(models, chosen)  # rejected before the stream begins
+        if not models.loads_text(chosen):
+            _loaded(models, chosen)  # rejected before the stream begins
         stream = _events(models, chosen, views)
         headers = {"Cache-Control": "no-store"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -114,6 +118,8 @@ def _loaded(models: ModelRegistry, name: str) -> ServedTextModel:
         NotLoaded: the model is not loaded.
     """
     model = models.loaded_text(name)
+    if model is None and models.loads_text(name):
+        raise NotLoaded(f"model {name!r}: is being loaded; try again later", param="model")
     if model is None:
         raise NotLoaded(
             f"model {name!r}: not loaded; send it a request, which loads it", param="model"
@@ -126,6 +132,10 @@ async def _events(models: ModelRegistry, name: str, views: Views) -> AsyncIterat
 
     Between events, nothing keeps the model loaded.
     """
+    if models.loads_text(name):
+        yield "event: loading\ndata: {}\n\n"
+    while models.loads_text(name):
+        await asyncio.sleep(_INTERVAL)
     while models.ready and (model := models.loaded_text(name)) is not None:
         changes = model.changes
         yield f"event: state\ndata: {await views.json(model)}\n\n"

@@ -7,7 +7,7 @@ const FIRST_DELAY_MS = 500;
 const LAST_DELAY_MS = 2000;
 
 /**
- * Call onState with each state of a model, and onLink with "live" or with a sentence that says why there is none.
+ * Call onState with each state of a model, and onLink with "live", or with a sentence that says why there is no state.
  * Returns a function that stops.
  */
 export function follow(model, onState, onLink) {
@@ -22,10 +22,11 @@ async function run(model, onState, onLink, signal) {
     try {
       const path = `npu/events?model=${encodeURIComponent(model)}`;
       const response = await request(path, { signal });
-      onLink("live");
       for await (const { event, data } of events(response)) {
         delay = FIRST_DELAY_MS;
-        if (event === "state" && !signal.aborted) onState(JSON.parse(data));
+        if (signal.aborted) return;
+        onLink(event === "loading" ? "The model is being loaded." : "live");
+        if (event === "state") onState(JSON.parse(data));
       }
     } catch (error) {
       if (signal.aborted) return;
