@@ -189,3 +189,16 @@ def test_tokens_are_counted_as_a_message_reads_them(
     assert found == {"input_tokens": len(model.submitted[0].prompt)}
     error = ask("/v1/messages/count_tokens", 400, **values)["error"]
     assert error["message"] == "max_tokens: is unknown; remove it"
+
+
+@pytest.mark.parametrize("stop", ["\n", "arguments", "tool", ">"])
+def test_a_stop_sequence_leaves_no_part_of_a_call(serve: Serve, ask: Ask, stop: str) -> None:
+    serve(CALL, CALL, template=HERMES)
+    values: Any = {"tools": [WEATHER], "stop_sequences": [stop]}
+    forced = ask(**values, tool_choice={"type": "tool", "name": "weather"})
+    assert ([one["type"] for one in forced["content"]], forced["stop_reason"]) == (
+        ["tool_use"],
+        "tool_use",
+    )
+    cut = ask(**values)
+    assert (cut["content"], cut["stop_reason"]) == ([], "stop_sequence")

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from genai_layer import GenAIError, GenerationConfig, GenerationFinishReason, Tokenizer
 from genai_layer.chat_prompt import PromptEncoder
+from genai_layer.detokenizer import StopStrings
 from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.contract import Chunk, Embeddings, ModelCard, Ranking
 from genai_layer.serve.errors import QueueFull, ServeError, UnknownModel, as_serve_error
@@ -48,6 +49,7 @@ class ScriptedRunning:
 
     async def __aiter__(self) -> AsyncIterator[Chunk]:
         most = self.config.max_new_tokens
+        stops = StopStrings(tuple(self.config.stop_strings), self.config.include_stop_str_in_output)
         for place, letter in enumerate(self.text):
             await asyncio.sleep(0)
             if letter == "\0":
@@ -55,11 +57,14 @@ class ScriptedRunning:
             if letter == "\1":
                 await asyncio.Event().wait()
             token = self.model.tokenizer.encode(letter, False).input_ids.data[0].tolist()
+            text = stops.feed(letter)
             last = GenerationFinishReason.LENGTH if place + 1 == most else None
-            yield self._chunk(token, letter, last)
+            if stops.found:
+                last = GenerationFinishReason.STOP
+            yield self._chunk(token, text + (stops.flush() if last else ""), last)
             if last:
                 return
-        yield self._chunk([EOS], "", GenerationFinishReason.STOP)
+        yield self._chunk([EOS], stops.flush(), GenerationFinishReason.STOP)
 
     def _chunk(self, tokens: list[int], text: str, finish: GenerationFinishReason | None) -> Chunk:
         others = ()

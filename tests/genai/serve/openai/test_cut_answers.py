@@ -1,4 +1,4 @@
-"""Answers with calls that the limit of tokens cuts: the part of a call is no text."""
+"""Answers with calls that the limit of tokens or a stop text cuts: the part is no text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from tests.genai.serve.openai.conftest import HERMES, LLAMA, Serve
 from tests.genai.serve.openai.test_chat import chat
 from tests.genai.serve.openai.test_responses import respond
-from tests.genai.serve.openai.test_tools import ASK, CLOCKED, PLAIN, TAGGED
+from tests.genai.serve.openai.test_tools import ASK, CLOCKED, PLAIN, TAGGED, calls_of
 
 from genai_layer import GenerationFinishReason
 from genai_layer.serve.engine.contract import Chunk
@@ -84,7 +84,7 @@ def test_a_full_cache_cuts_as_the_limit_of_tokens_does(reason: str) -> None:
 def test_the_text_before_a_cut_is_that_beside_the_calls() -> None:
     for at in range(len(AFTER_TEXT)):
         reader = TaggedReader(calls.HERMES, {"weather", "clock"})
-        parts = [*reader.feed(AFTER_TEXT[:at]), *reader.end(cut=True)]
+        parts = [*reader.feed(AFTER_TEXT[:at]), *reader.end(cut=[""])]
         texts = "".join(part for part in parts if isinstance(part, str))
         assert texts.rstrip() == "Wait."[:at], at
 
@@ -92,10 +92,41 @@ def test_the_text_before_a_cut_is_that_beside_the_calls() -> None:
 def test_every_beginning_of_a_call_as_json_is_dropped() -> None:
     for at in range(len(PLAIN)):
         reader = JsonReader(calls.LLAMA, {"weather", "clock"})
-        assert [*reader.feed(PLAIN[:at]), *reader.end(cut=True)] == [], at
+        assert [*reader.feed(PLAIN[:at]), *reader.end(cut=[""])] == [], at
 
 
 @pytest.mark.parametrize("text", ['{"city": "a', '{"name": "rain', '{"name": "clocks", "x', "{}"])
 def test_json_that_begins_no_call_stays_text_at_a_cut(text: str) -> None:
     reader = JsonReader(calls.LLAMA, {"weather", "clock"})
-    assert [*reader.feed(text), *reader.end(cut=True)] == [text]
+    assert [*reader.feed(text), *reader.end(cut=[""])] == [text]
+
+
+STOPS = ["\n", "arguments", "tool", ">", "Å"]
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_no_stop_text_is_searched_in_a_forced_call(serve: Serve, stop: str) -> None:
+    client, _ = serve(TAGGED, template=HERMES)
+    values = {"tool_choice": {"type": "function", "function": {"name": "weather"}}, "stop": [stop]}
+    (choice,) = chat(client, **ASK, **values).choices
+    assert (choice.message.content, choice.finish_reason) == (None, "tool_calls")
+    assert calls_of(choice.message) == [("weather", {"city": "Ås"})]
+
+
+@pytest.mark.parametrize(("template", "script"), [(HERMES, TAGGED), (LLAMA, PLAIN)])
+@pytest.mark.parametrize("stop", [*STOPS, "e"])
+def test_a_call_that_a_stop_text_cuts_is_no_content(
+    serve: Serve, template: str, script: str, stop: str
+) -> None:
+    client, _ = serve(script, template=template)
+    (choice,) = chat(client, **ASK, stop=stop).choices
+    whole = stop not in script
+    assert not choice.message.content
+    assert len(choice.message.tool_calls or ()) == whole
+    assert choice.finish_reason == ("tool_calls" if whole else "stop")
+
+
+@pytest.mark.parametrize("tail", ["<", "<to", "{"])
+def test_text_that_a_stop_text_keeps_from_being_a_call_stays(serve: Serve, tail: str) -> None:
+    client, _ = serve(f"a {tail}b", template=HERMES)
+    assert chat(client, **ASK, stop="b").choices[0].message.content == f"a {tail}"

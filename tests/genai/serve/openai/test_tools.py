@@ -216,7 +216,7 @@ def test_a_special_tag_has_no_text_to_be_read(
 def parts_of(reader: Reader, texts: list[str]) -> list[Part]:
     """Return the parts of texts, adjacent texts joined."""
     found: list[Part] = []
-    for part in [part for text in texts for part in reader.feed(text)] + reader.end(cut=False):
+    for part in [part for text in texts for part in reader.feed(text)] + reader.end(cut=()):
         if isinstance(part, str) and found and isinstance(found[-1], str):
             found[-1] += part
         else:

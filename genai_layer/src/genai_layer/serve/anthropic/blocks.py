@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from genai_layer.serve.anthropic.replies import (
     AddedInput,
@@ -96,6 +96,6 @@ class StopReader:
         self.found = stop or self.found
         return self._reader.feed(text.removesuffix(stop))
 
-    def end(self, cut: bool) -> list[Part]:
-        """Return the remaining parts; the text has ended, or is cut: then it may begin a call."""
-        return self._reader.end(cut)
+    def end(self, cut: Collection[str]) -> list[Part]:
+        """Return the remaining parts; the stop sequence that was found is cut off."""
+        return self._reader.end(cut if self.found is None else (self.found,))

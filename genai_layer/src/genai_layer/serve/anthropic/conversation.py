@@ -22,7 +22,7 @@ from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.base import Sampled
 from genai_layer.serve.openai.schemas.tools import Choice, NamedFunction
 from genai_layer.serve.openai.tools.offer import Offer, make_offer
-from genai_layer.serve.openai.turn import TemplateMessage
+from genai_layer.serve.openai.turn import TemplateMessage, Turn
 from genai_layer.structured.formats import StructuralFormat
 
 
@@ -102,9 +102,7 @@ def text_grammar(given: ConversationRequest) -> StructuralFormat | None:
     return None if form is None else json_grammar(form.json_schema)
 
 
-def parameters(
-    given: MessageRequest, grammar: StructuralFormat | None, defaults: GenerationConfig
-) -> GenerationConfig:
+def parameters(given: MessageRequest, turn: Turn, defaults: GenerationConfig) -> GenerationConfig:
     """Return the parameters of a generation.
 
     The engine's text includes the stop sequence at its end, by which ``StopReader`` finds it.
@@ -113,8 +111,9 @@ def parameters(
         ConfigError: a value is not supported.
     """
     sampled = Sampled(model=given.model, temperature=given.temperature, top_p=given.top_p)
-    (config,) = configs_of(sampled, Bounds(given.max_tokens, grammar=grammar), defaults)
-    stops = set(given.stop_sequences or ())
+    bounds = Bounds(given.max_tokens, grammar=turn.grammar, calls_only=turn.calls_only)
+    (config,) = configs_of(sampled, bounds, defaults)
+    stops = set[str]() if turn.calls_only else set(given.stop_sequences or ())
     changes = {"stop_strings": stops, "include_stop_str_in_output": True} if stops else {}
     if given.top_k is not None:
         changes |= {"top_k": given.top_k, "do_sample": given.temperature != 0}

@@ -75,11 +75,12 @@ async def _turn(models: ModelRegistry, body: ConversationRequest) -> tuple[Serve
 async def _respond(models: ModelRegistry, body: MessageRequest) -> Response:
     _check(body)
     model, turn = await _turn(models, body)
-    config = parameters(body, turn.grammar, model.defaults)
-    reader = StopReader(turn.new_reader(), body.stop_sequences or ())
+    config = parameters(body, turn, model.defaults)
+    reader = StopReader(turn.new_reader(), [*config.stop_strings])
     message = _Message(model.name, reader)
     choices = await start_choices(model, [turn.prompt], [config], message.id)
-    answers = Answers(choices, 1, lambda: reader, textless_stops(model.tokenizer, config))
+    stops = textless_stops(model.tokenizer, config)
+    answers = Answers(choices, 1, lambda: reader, stops, config.stop_strings)
     if body.stream:
         return EventStream(message.stream(answers), choices.cancel, message.id)
     try:

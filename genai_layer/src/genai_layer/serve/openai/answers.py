@@ -7,7 +7,7 @@ reason for the end.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -148,6 +148,7 @@ class Answer:
 
     reader: Reader
     stop_tokens: frozenset[int]
+    stop_texts: Collection[str] = ()
     text: str = ""
     calls: list[Call] = field(default_factory=list[Call])
     tokens: list[ScoredToken] = field(default_factory=list[ScoredToken])
@@ -162,7 +163,7 @@ class Answer:
         first_call = len(self.calls)
         parts = self.reader.feed(chunk.text)
         if chunk.finish is not None:
-            parts += self.reader.end(cut=chunk.finish in _FINISHES)
+            parts += self.reader.end(self._cut(chunk))
         for part in parts:
             if isinstance(part, Call):
                 self.calls.append(part)
@@ -176,6 +177,13 @@ class Answer:
         self.count += len(chunk.tokens) - chunk.echoed
         first, self.begun = not self.begun, True
         return Step(parts, tokens, first_call, self.finish, first)
+
+    def _cut(self, chunk: Chunk) -> Collection[str]:
+        """Return the texts of which the last chunk lacks one; see ``Reader.end``."""
+        if chunk.finish in _FINISHES:
+            return ("",)
+        ended = any(token in self.stop_tokens for token in chunk.tokens[-1:])
+        return () if ended else self.stop_texts
 
     def _scored(self, chunk: Chunk) -> list[ScoredToken]:
         places = zip(chunk.tokens, chunk.log_probs, chunk.alternatives, strict=True)
@@ -196,6 +204,7 @@ class Answers:
         count: their number.
         new_reader: makes the reader of an answer.
         stop_tokens: ids that end an answer and have no text.
+        stop_texts: texts that end an answer and are cut off.
     """
 
     def __init__(
@@ -204,9 +213,10 @@ class Answers:
         count: int,
         new_reader: Callable[[], Reader],
         stop_tokens: frozenset[int],
+        stop_texts: Collection[str] = (),
     ) -> None:
         self.choices = choices
-        self.all = [Answer(new_reader(), stop_tokens) for _ in range(count)]
+        self.all = [Answer(new_reader(), stop_tokens, stop_texts) for _ in range(count)]
 
     async def steps(self) -> AsyncIterator[tuple[int, Step]]:
         """Yield the number of an answer, and what it grows by; errors as ``Choices``."""

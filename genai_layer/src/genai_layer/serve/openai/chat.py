@@ -70,12 +70,12 @@ async def _respond(models: ModelRegistry, limits: Limits, body: ChatRequest) -> 
     turn = await prepare_turn(
         model, chat_messages(body.messages), offer, format_grammar(body.response_format), variables
     )
-    bounds = Bounds(most, alternatives, turn.grammar)
+    bounds = Bounds(most, alternatives, turn.grammar, calls_only=turn.calls_only)
     configs = configs_of(body, bounds, model.defaults, count)
     reply = _Chat(body, model, alternatives, new_id("chatcmpl-"), now())
     choices = await start_choices(model, [turn.prompt], configs, reply.id)
     stops = textless_stops(model.tokenizer, configs[0])
-    answers = Answers(choices, count, turn.new_reader, stops)
+    answers = Answers(choices, count, turn.new_reader, stops, configs[0].stop_strings)
     if body.stream:
         return EventStream(reply.events(answers), choices.cancel, reply.id)
     await answers.complete()

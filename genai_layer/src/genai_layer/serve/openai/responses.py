@@ -64,11 +64,13 @@ async def _respond(models: ModelRegistry, body: ResponseRequest) -> Response:
     turn = await prepare_turn(
         model, messages, offer, format_grammar(body.text and body.text.format), variables
     )
-    bounds = Bounds(body.max_output_tokens, alternatives, turn.grammar)
+    most = body.max_output_tokens
+    bounds = Bounds(most, alternatives, turn.grammar, calls_only=turn.calls_only)
     (config,) = configs_of(body, bounds, model.defaults)
     response = _Response(body, model, config, alternatives)
     choices = await start_choices(model, [turn.prompt], [config], response.id)
-    answers = Answers(choices, 1, turn.new_reader, textless_stops(model.tokenizer, config))
+    stops = textless_stops(model.tokenizer, config)
+    answers = Answers(choices, 1, turn.new_reader, stops, config.stop_strings)
     if body.stream:
         return EventStream(response.stream(answers), choices.cancel, response.id)
     try:

@@ -22,6 +22,8 @@ class Bounds:
     grammar: StructuralFormat | None = None
     echo: bool = False
     """Score the prompt's tokens, too."""
+    calls_only: bool = False
+    """The answer is calls alone; stop texts end texts beside calls, so none is searched."""
 
 
 def configs_of(
@@ -68,6 +70,8 @@ def _choosing(given: Choosing) -> dict[str, Any]:
 
 def _bounds(bounds: Bounds) -> dict[str, Any]:
     values: dict[str, Any] = {"echo": bounds.echo}
+    if bounds.calls_only:
+        values["stop_strings"] = set[str]()
     if bounds.max_tokens is not None:
         values["max_new_tokens"] = bounds.max_tokens
     if bounds.alternatives is not None:

@@ -137,6 +137,8 @@ class Turn:
     """Grammar of the answer; None for any text."""
     new_reader: Callable[[], Reader]
     """Makes a reader of one answer."""
+    calls_only: bool
+    """The answer is calls alone."""
 
 
 async def prepare_turn(
@@ -173,7 +175,7 @@ async def prepare_turn(
             form = _form(model.tokenizer, guided=offer.forced or text_grammar is not None)
             grammar = None if form is None else call_grammar(offer, form, text_grammar)
         prompt = _encode(model.name, encoder, messages, offer, variables or {})
-        return Turn(prompt, grammar, _reader(form, offer))
+        return Turn(prompt, grammar, _reader(form, offer), offer.forced)
 
     return await model.encode(_characters([messages, offer.definitions, variables]), make)
 

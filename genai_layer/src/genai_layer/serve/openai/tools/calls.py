@@ -128,8 +128,12 @@ class Reader(Protocol):
         """Read more text; return the parts that are certain."""
         ...
 
-    def end(self, cut: bool) -> list[Part]:
-        """Return the remaining parts; the text has ended, or is cut: then it may begin a call."""
+    def end(self, cut: Collection[str]) -> list[Part]:
+        """Return the remaining parts of a text that has ended, or is cut.
+
+        Args:
+            cut: texts of which one is cut off at the end; the empty text stands for any.
+        """
         ...
 
 
@@ -140,7 +144,7 @@ class PlainReader:
         """Return the text."""
         return [text] if text else []
 
-    def end(self, cut: bool) -> list[Part]:
+    def end(self, cut: Collection[str]) -> list[Part]:
         """Return nothing."""
         return []
 
@@ -171,12 +175,16 @@ class TaggedReader:
         self._held += text
         return self._read(ended=False)
 
-    def end(self, cut: bool) -> list[Part]:
-        """Return the text that was held back; at a cut, it begins a call, and is dropped."""
-        if cut and self._held:
+    def end(self, cut: Collection[str]) -> list[Part]:
+        """Return the text that was held back, unless a cut makes it the beginning of a call."""
+        if self._held and any(self._begins_call(self._held + text) for text in cut):
             return []
         parts = self._read(ended=True)
         return [*parts, self._gap] if self._gap and not self._called else parts
+
+    def _begins_call(self, text: str) -> bool:
+        """Return whether a text begins with a begin tag, or is a part of one."""
+        return text.startswith(self._form.begin) or self._form.begin.startswith(text)
 
     def _read(self, ended: bool) -> list[Part]:
         """Return the parts that are certain, which are all parts if the text has ended."""
@@ -254,13 +262,14 @@ class JsonReader:
         certain, self._held = self._held, ""
         return [certain]
 
-    def end(self, cut: bool) -> list[Part]:
+    def end(self, cut: Collection[str]) -> list[Part]:
         """Return the call, or else the text, unless a cut leaves the beginning of a call."""
         rest, self._held = self._held, ""
         call = None if self._plain else read_call(rest, self._form, self._names)
         if call is not None:
             return [call]
-        return [rest] if rest and not (cut and self._begins_call(rest)) else []
+        begun = any(self._begins_call(rest + text) for text in cut)
+        return [rest] if rest and not begun else []
 
     def _begins_call(self, text: str) -> bool:
         """Return whether a text is the beginning of a call in the order of the form: name first."""
