@@ -20,6 +20,7 @@ class InputText(Body):
     text: str
     annotations: Inert = None
     logprobs: Inert = None
+    parsed: Inert = None
     prompt_cache_breakpoint: Inert = None
 
 
@@ -49,6 +50,7 @@ class InputCall(Body):
     status: Inert = None
     caller: Inert = None
     namespace: Inert = None
+    parsed_arguments: Inert = None
 
 
 class InputResult(Body):

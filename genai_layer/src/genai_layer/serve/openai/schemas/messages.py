@@ -43,6 +43,8 @@ class PastFunction(Body):
     name: str
     arguments: str
     """JSON text of an object; without arguments, also "" or "null"."""
+    parsed_arguments: Inert = None
+    """Arguments as OpenAI's client parsed them."""
 
 
 class PastCall(Body):
@@ -51,6 +53,8 @@ class PastCall(Body):
     id: str
     type: Literal["function"]
     function: PastFunction
+    index: Inert = None
+    """Place of the call in the stream that OpenAI's client collected."""
 
 
 class AssistantMessage(Body):
@@ -66,6 +70,10 @@ class AssistantMessage(Body):
     audio: None = None
     function_call: None = None
     annotations: Inert = None
+    parsed: Inert = None
+    """Content as OpenAI's client parsed it."""
+    provider_specific_fields: Inert = None
+    """LiteLLM's."""
 
 
 class ToolMessage(Body):
