@@ -44,7 +44,7 @@ def test_without_functions_the_model_is_offered_nothing(serve: Serve) -> None:
     client, model = serve("x", template=HERMES)
     client.chat.completions.create(**CHAT, tools=[SEARCH])
     assert "tool_call" not in model.prompt()
-    with pytest.raises(openai.BadRequestError, match="tool_choice: the function is not among"):
+    with pytest.raises(openai.BadRequestError, match="tool_choice: no function is among tools"):
         client.chat.completions.create(**CHAT, tools=[SEARCH], tool_choice="required")
 
 

@@ -170,8 +170,11 @@ def test_calls_in_an_unknown_form_stay_text(serve: Serve) -> None:
     ("values", "message"),
     [
         ({"tools": [CLOCK, CLOCK]}, "two functions have the name clock"),
-        ({"tools": None, "tool_choice": "required"}, "the function is not among tools"),
-        ({"tool_choice": {"type": "function", "function": {"name": "x"}}}, "not among tools"),
+        ({"tools": None, "tool_choice": "required"}, "no function is among tools"),
+        (
+            {"tool_choice": {"type": "function", "function": {"name": "x"}}},
+            "tool_choice: x is not among tools",
+        ),
     ],
     ids=str,
 )

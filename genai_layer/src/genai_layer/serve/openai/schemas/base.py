@@ -81,6 +81,17 @@ def _bounded(value: Any) -> Any:
     raise PydanticCustomError("depth", "must have at most {most} levels", {"most": _MAX_DEPTH})
 
 
+def _sized(factor: float) -> float:
+    """Return a factor above 0 that is not 0 in f32, the type of the logits.
+
+    Raises:
+        PydanticCustomError: the factor is 0 in f32.
+    """
+    if not np.float32(factor):
+        raise PydanticCustomError("small", "is 0 in f32; send 1 for no penalty")
+    return factor
+
+
 def _sharp(temperature: float) -> float:
     """Return a temperature that is 0, or not 0 in f32, the type of the draws.
 
@@ -112,8 +123,7 @@ MOST_STOPS = 256
 MOST_BIASES = 1024
 
 _Penalty = Annotated[float, Field(ge=-2, le=2)]
-_F32 = np.finfo(np.float32)
-_Factor = Annotated[float, Field(ge=float(_F32.smallest_subnormal), le=float(_F32.max))]
+_Factor = Annotated[float, Field(gt=0, le=float(np.finfo(np.float32).max)), AfterValidator(_sized)]
 _StopString = Annotated[str, Field(min_length=1)]
 _IdText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,9})$")]
 _Bias = Annotated[float, Field(ge=-100, le=100)]

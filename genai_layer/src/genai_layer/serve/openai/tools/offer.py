@@ -71,8 +71,9 @@ def make_offer(
         functions = [one for one in functions if one.name == choice.name]
         parallel = False
     if not functions and choice not in (None, "auto", "none"):
+        missing = "no function is" if choice == "required" else f"{choice.name} is not"
         raise BadRequest(
-            "tool_choice: the function is not among tools; add it, or leave out tool_choice",
+            f"tool_choice: {missing} among tools; add it, or leave out tool_choice",
             param="tool_choice",
         )
     return Offer(functions, choice not in (None, "auto", "none"), parallel is not False)
