@@ -67,7 +67,7 @@ def test_log_probabilities_stand_side_by_side(serve: Serve) -> None:
     assert found.tokens == ["h", "\ufffd", "\ufffd", "!", "<eos>"]
     assert found.token_logprobs == [-0.5] * 5
     assert found.text_offset == [0, 1, 1, 2, 3]
-    assert [len(one) for one in found.top_logprobs] == [2] * 5
+    assert [len(one) for one in found.top_logprobs] == [3] * 5
     chunks = [chunk.choices[0] for chunk in complete(client, logprobs=0, stream=True)]
     assert [token for chunk in chunks for token in chunk.logprobs.tokens] == found.tokens
     assert [at for chunk in chunks for at in chunk.logprobs.text_offset][0::3] == [0, 2]
@@ -87,6 +87,7 @@ def test_a_stream_ends_with_the_usage_on_request(serve: Serve) -> None:
         ({"suffix": "x"}, "suffix: is not supported"),
         ({"best_of": 2}, "best_of: should be 1"),
         ({"logit_bias": {"5": 300}}, "logit_bias.5"),
+        ({"max_tokens": 0}, "max_tokens = 0: needs echo; set it to true"),
         ({"prompt": []}, "prompt"),
         ({"prompt": [-1]}, "prompt.0"),
     ],

@@ -102,8 +102,10 @@ def test_the_log_probabilities_of_a_prompt_are_the_models(client: openai.OpenAI)
         for place, (before, token) in enumerate(pairwise(ids), 1):
             exact = scores(before)
             assert found.token_logprobs[place] == pytest.approx(exact[token], abs=2e-3)
-            (best,) = found.top_logprobs[place].values()
-            assert best == pytest.approx(exact.max(), abs=2e-3)
+            others = found.top_logprobs[place]
+            assert max(others.values()) == pytest.approx(exact.max(), abs=2e-3)
+            assert others[found.tokens[place]] == found.token_logprobs[place]
+            assert len(others) <= 2
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (7, 2)
 
 
@@ -122,3 +124,36 @@ def test_the_last_entry_is_the_answers_even_if_it_ends(client: openai.OpenAI) ->
     values: Any = {"echo": True, "logprobs": 1, "max_tokens": 1, "logit_bias": {str(EOS): 100}}
     (choice,) = complete(client, **values).choices
     assert (choice.text, choice.logprobs.tokens) == ("ab", ["a", "b", "<eos>"])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("logprobs", [None, 0, 1])
+def test_a_prompt_is_scored_without_an_answer(
+    client: openai.OpenAI, logprobs: int | None, stream: bool
+) -> None:
+    values: Any = {"prompt": ["hello", "ab"], "echo": True, "logprobs": logprobs}
+    longer = complete(client, **values, max_tokens=1)
+    reply = complete(client, **values, max_tokens=0, stream=stream)
+    choices = [chunk.choices[0] for chunk in reply] if stream else reply.choices
+    for number, prompt in enumerate(["hello", "ab"]):
+        own = [one for one in choices if one.index == number]
+        assert "".join(one.text for one in own) == prompt
+        assert own[-1].finish_reason == "length"
+        lists = [one.logprobs for one in own if one.logprobs is not None]
+        assert bool(lists) == (logprobs is not None)
+        for name in ("tokens", "token_logprobs", "top_logprobs", "text_offset") if lists else ():
+            found = [item for one in lists for item in getattr(one, name)]
+            assert found == getattr(longer.choices[number].logprobs, name)[:-1]
+    assert stream or reply.usage.completion_tokens == 0
+
+
+@pytest.mark.parametrize("logprobs", [0, 1, 3])
+def test_the_sampled_token_is_among_the_likeliest_ones(
+    client: openai.OpenAI, logprobs: int
+) -> None:
+    for bias in ({}, X):
+        found = complete(client, logprobs=logprobs, logit_bias=bias).choices[0].logprobs
+        places = zip(found.tokens, found.token_logprobs, found.top_logprobs, strict=True)
+        for token, score, others in places:
+            assert others[token] >= score  # tokens of equal texts are one entry
+            assert len(others) <= logprobs + 1

@@ -136,7 +136,7 @@ class RunningRequest:
         )
         self._chunks.extend(_chunk(number, one) for number, one in outputs.items())
         for one in outputs.values():
-            self._reason = _REASONS.get(one.finish_reason, self._reason)
+            self._reason = _REASONS.get(_reason_of(one), self._reason)
         if len(self._chunks) > MOST_CHUNKS:
             self.break_off(
                 SlowReader(
@@ -146,8 +146,15 @@ class RunningRequest:
             )
 
 
+def _reason_of(output: GenerationOutput) -> GenerationFinishReason:
+    """Return the reason for the end; an echo alone, which has none, ends at its limit of 0."""
+    none = output.finish_reason is GenerationFinishReason.NONE
+    alone = 0 < output.echoed == len(output.generated_ids)
+    return GenerationFinishReason.LENGTH if none and alone else output.finish_reason
+
+
 def _chunk(number: int, output: GenerationOutput) -> Chunk:
-    reason = output.finish_reason
+    reason = _reason_of(output)
     return Chunk(
         number,
         tuple(output.generated_ids),

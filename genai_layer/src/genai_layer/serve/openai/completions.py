@@ -14,6 +14,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from genai_layer.serve.engine.text_model import ServedTextModel
+from genai_layer.serve.errors import BadRequest
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.answers import Answers, ScoredToken, start_choices
@@ -26,7 +27,6 @@ from genai_layer.serve.openai.schemas.base import (
     Choosing,
     Reply,
     TokenId,
-    Tokens,
 )
 from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.schemas.tokens import CompletionLogprobs, Usage
@@ -46,10 +46,10 @@ class CompletionRequest(Choosing):
         | Annotated[list[_Ids], Field(min_length=1)]
     )
     """Texts, or ids of tokens; no chat template is applied."""
-    max_tokens: Tokens | None = None
-    """16 by default."""
+    max_tokens: Annotated[int, Field(ge=0, lt=1 << 31)] | None = None
+    """16 by default; 0, with an echo, for the prompt alone."""
     logprobs: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES)] | None = None
-    """Number of likeliest tokens at each place; 0 for the chosen tokens alone."""
+    """Number of likeliest tokens at each place, beside the token there."""
     echo: bool | None = None
     """Begin each text with its prompt; with logprobs, also the lists."""
     best_of: Literal[1] | None = None
@@ -100,8 +100,7 @@ async def _respond(models: ModelRegistry, limits: Limits, body: CompletionReques
     prompts, each = _prompts(body.prompt), body.n or 1
     check_count(len(prompts) * each, limits)
     model = await models.text(body.model)
-    scored = bool(body.echo) and body.logprobs is not None
-    bounds = Bounds(body.max_tokens or _MOST_TOKENS, body.logprobs, echo=scored)
+    bounds = _bounds(body)
     configs = configs_of(body, bounds, model.defaults, each)
     echoed = await asyncio.to_thread(_texts, prompts, model) if body.echo else [""] * len(prompts)
     beginnings = [text for text in echoed for _ in configs]
@@ -112,6 +111,21 @@ async def _respond(models: ModelRegistry, limits: Limits, body: CompletionReques
         return EventStream(reply.events(answers), choices.cancel, reply.id)
     await answers.complete()
     return Response(reply.whole(answers).json_text(), media_type="application/json")
+
+
+def _bounds(body: CompletionRequest) -> Bounds:
+    """Return the bounds of the texts.
+
+    Raises:
+        BadRequest: neither a prompt nor tokens are requested.
+    """
+    most = _MOST_TOKENS if body.max_tokens is None else body.max_tokens
+    if not most and not body.echo:
+        raise BadRequest(
+            "max_tokens = 0: needs echo; set it to true, or request a token", param="max_tokens"
+        )
+    scored = bool(body.echo) and (body.logprobs is not None or not most)
+    return Bounds(most, body.logprobs, echo=scored)
 
 
 def _prompts(given: str | list[str] | list[int] | list[list[int]]) -> list[Prompt]:

@@ -67,11 +67,10 @@ def completion_logprobs(
 
 
 def _by_text(token: ScoredToken, most: int, tokenizer: Tokenizer) -> dict[str, float]:
-    """Return the alternatives at a token's place; of equal texts, the likeliest counts."""
-    return {
-        _text_of(number, tokenizer)[0]: max(value, _LEAST)
-        for number, value in reversed(token.alternatives[:most])
-    }
+    """Return a token and the alternatives at its place; of equal texts, the likeliest counts."""
+    places = [*token.alternatives[:most], (token.id, token.log_prob)]
+    places.sort(key=lambda one: one[1])
+    return {_text_of(number, tokenizer)[0]: max(value, _LEAST) for number, value in places}
 
 
 def _text_of(token: int, tokenizer: Tokenizer) -> tuple[str, list[int]]:

@@ -36,6 +36,7 @@ class CompletionLogprobs(Reply):
     token_logprobs: list[float | None]
     """null for the first token of a prompt, which nothing predicts."""
     top_logprobs: list[dict[str, float] | None]
+    """Likeliest tokens at each place, and the one there."""
     text_offset: list[int]
     """Place of the first character that the token may have added to."""
 
