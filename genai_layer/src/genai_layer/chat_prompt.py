@@ -19,7 +19,7 @@ import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 import tokenizers
@@ -244,6 +244,11 @@ class PromptEncoder:
     def __init__(self, tokenizer: Tokenizer, lengths: StaticLengths | None) -> None:
         self._tokenizer, self._lengths = tokenizer, lengths
         self._chats = ChatPrompts(tokenizer, lengths)
+
+    @cached_property
+    def unlimited(self) -> PromptEncoder:
+        """Encoder of prompts of any length, e.g. to count their tokens."""
+        return PromptEncoder(self._tokenizer, None)
 
     def text(self, text: str, template: bool, raw: RawPerfMetrics) -> Prompt:
         """Return the prompt of a text, the only turn of a chat if the template has to wrap it.

@@ -14,6 +14,7 @@ from tests.genai.serve.anthropic.conftest import HELLO, Ask, Serve
 from tests.genai.serve.openai.conftest import HERMES
 
 from genai_layer.detokenizer import StopStrings
+from genai_layer.npu import StaticLengths
 from genai_layer.serve.anthropic.blocks import StopReader
 from genai_layer.serve.openai.tools.calls import PlainReader
 
@@ -189,6 +190,19 @@ def test_tokens_are_counted_as_a_message_reads_them(
     assert found == {"input_tokens": len(model.submitted[0].prompt)}
     error = ask("/v1/messages/count_tokens", 400, **values)["error"]
     assert error["message"] == "max_tokens: is unknown; remove it"
+
+
+def test_tokens_of_a_prompt_that_is_too_long_are_counted(
+    serve: Serve, http: TestClient, ask: Ask
+) -> None:
+    model = serve("x", template=HERMES)
+    model.lengths = StaticLengths(8, 8)
+    values: Any = {"messages": [{"role": "user", "content": "ab " * 9000}]}
+    assert "the prompt has" in ask(status=400, **values)["error"]["message"]
+    found = http.post("/v1/messages/count_tokens", json={"model": "toy", **values}).json()
+    model.lengths = None
+    ask(**values)
+    assert found == {"input_tokens": len(model.submitted[0].prompt)}
 
 
 @pytest.mark.parametrize("stop", ["\n", "arguments", "tool", ">"])

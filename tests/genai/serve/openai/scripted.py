@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from genai_layer import GenAIError, GenerationConfig, GenerationFinishReason, Tokenizer
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.detokenizer import StopStrings
+from genai_layer.npu import StaticLengths
 from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.contract import Chunk, Embeddings, ModelCard, Ranking
 from genai_layer.serve.errors import QueueFull, ServeError, UnknownModel, as_serve_error
@@ -85,6 +86,7 @@ class ScriptedModel:
     scripts: list[str]
     name: str = "toy"
     room: int = 99
+    lengths: StaticLengths | None = None
     failure: Exception = field(default_factory=lambda: GenAIError("the device failed"))
     submitted: list[ScriptedRunning] = field(default_factory=list)
 
@@ -93,7 +95,7 @@ class ScriptedModel:
         return GenerationConfig(eos_token_id=EOS)
 
     async def encode(self, size: int, encode: Callable[[PromptEncoder], Any]) -> Any:
-        return encode(PromptEncoder(self.tokenizer, None))
+        return encode(PromptEncoder(self.tokenizer, self.lengths))
 
     async def encode_text(self, text: str) -> Prompt:
         return Prompt(self.tokenizer.encode(text).input_ids.data[0].tolist())

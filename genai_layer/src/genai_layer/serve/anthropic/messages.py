@@ -59,17 +59,19 @@ def messages_router(models: ModelRegistry) -> APIRouter:
 
     @router.post(f"{PATH}/count_tokens", responses=replies(TokenCount) | ANTHROPIC_ERRORS)
     async def count_message_tokens(body: ConversationRequest) -> Response:
-        """Count the tokens of a conversation's prompt."""
-        _, turn = await _turn(models, body)
+        """Count the tokens of a conversation's prompt, which may be too long for the model."""
+        _, turn = await _turn(models, body, limited=False)
         return _json(TokenCount(input_tokens=len(turn.prompt.ids)))
 
     return router
 
 
-async def _turn(models: ModelRegistry, body: ConversationRequest) -> tuple[ServedTextModel, Turn]:
+async def _turn(
+    models: ModelRegistry, body: ConversationRequest, *, limited: bool = True
+) -> tuple[ServedTextModel, Turn]:
     offer, messages = tool_offer(body), template_messages(body)
     model = await models.text(body.model)
-    return model, await prepare_turn(model, messages, offer, text_grammar(body))
+    return model, await prepare_turn(model, messages, offer, text_grammar(body), limited=limited)
 
 
 async def _respond(models: ModelRegistry, body: MessageRequest) -> Response:

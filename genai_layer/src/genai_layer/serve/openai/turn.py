@@ -147,6 +147,8 @@ async def prepare_turn(
     offer: Offer,
     text_grammar: StructuralFormat | None,
     variables: Mapping[str, Any] | None = None,
+    *,
+    limited: bool = True,
 ) -> Turn:
     """Return the turn of a model after messages.
 
@@ -156,6 +158,7 @@ async def prepare_turn(
         offer: functions that the model may call.
         text_grammar: grammar of an answer that is no call; None for any text.
         variables: further variables of the chat template.
+        limited: reject a prompt that is too long for the model before it is encoded.
 
     Raises:
         BadRequest: the model has no chat template, the template rejects the messages, or the
@@ -174,7 +177,8 @@ async def prepare_turn(
         if offer.functions:
             form = _form(model.tokenizer, guided=offer.forced or text_grammar is not None)
             grammar = None if form is None else call_grammar(offer, form, text_grammar)
-        prompt = _encode(model.name, encoder, messages, offer, variables or {})
+        chosen = encoder if limited else encoder.unlimited
+        prompt = _encode(model.name, chosen, messages, offer, variables or {})
         return Turn(prompt, grammar, _reader(form, offer), offer.forced)
 
     return await model.encode(_characters([messages, offer.definitions, variables]), make)
