@@ -13,7 +13,7 @@ from tokenizers import pre_tokenizers as pre
 
 from genai_layer import ModelError
 from genai_layer.decoded_tokens import decoded_bytes, find_frame
-from genai_layer.vocabulary import FALLBACK_TOKENS
+from genai_layer.token_names import FALLBACK_TOKENS
 
 LETTERS = [*pre.ByteLevel.alphabet()]
 WORDS = ["a", "b", "▁a", "▁", "▁▁", "{", '"', "é", "ab", "...", ",", "中", "don't"]

@@ -14,8 +14,8 @@ from genai_layer.errors import PromptTooLong
 from genai_layer.npu import OnFull, StaticLengths
 from genai_layer.prompt_limits import check_length
 from genai_layer.token_lengths import least_tokens, longest_token
+from genai_layer.token_names import FALLBACK_TOKENS
 from genai_layer.tokenizer import Tokenizer as OurTokenizer
-from genai_layer.vocabulary import FALLBACK_TOKENS
 
 _MERGES = [("a", "a"), ("aa", "aa"), ("Ġ", "a"), ("Ġ", "Ġ"), ("K", "K")]
 _SPACES = [("a", "a"), ("▁", "a"), ("▁", "▁")]

@@ -19,6 +19,7 @@ Goldens = Mapping[str, np.ndarray]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 COMMANDS = Path(sys.executable).parent
+GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 
 
 class Conversation:
@@ -77,3 +78,24 @@ def command(tmp_path: Path) -> Run:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def whisper_tools(load_module: Callable[[Path], Any]) -> Any:
+    """Module that writes the folder of the tiny speech recogniser, and its speech."""
+    return load_module(GOLDENS / "whisper" / "folder.py")
+
+
+@pytest.fixture(scope="session")
+def whisper_folder(
+    whisper_tools: Any,
+    load_module: Callable[[Path], Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """Folder of the tiny speech recogniser."""
+    restore = load_module(GOLDENS / "exported" / "restore.py").restore
+    parts = [
+        restore(GOLDENS / "whisper", f"{part}_fp16", tmp_path_factory.mktemp(part))
+        for part in ("encoder", "decoder")
+    ]
+    return whisper_tools.write(*parts, tmp_path_factory.mktemp("whisper"))

@@ -6,7 +6,6 @@ The model is tiny and random, its texts are letters; tools/make_whisper_goldens.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,43 +38,28 @@ EXACT = {
 }
 
 
-@pytest.fixture(scope="module")
-def tools(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "whisper" / "folder.py")
-
-
-@pytest.fixture(scope="module")
-def folder(
-    tools: Any, load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    parts = [
-        restore(GOLDENS / "whisper", f"{part}_fp16", tmp_path_factory.mktemp(part))
-        for part in ("encoder", "decoder")
-    ]
-    return tools.write(*parts, tmp_path_factory.mktemp("whisper"))
-
-
 @pytest.fixture(scope="module", params=["NPU", "CPU"])
-def pipeline(folder: Path, request: pytest.FixtureRequest) -> WhisperPipeline:
+def pipeline(whisper_folder: Path, request: pytest.FixtureRequest) -> WhisperPipeline:
     """Pipeline on this stack's NPU, and on the real OpenVINO."""
-    return WhisperPipeline(folder, request.param, **EXACT[request.param])
+    return WhisperPipeline(whisper_folder, request.param, **EXACT[request.param])
 
 
 @pytest.fixture(scope="module", params=["NPU", "CPU"])
-def timed(folder: Path, request: pytest.FixtureRequest) -> WhisperPipeline:
+def timed(whisper_folder: Path, request: pytest.FixtureRequest) -> WhisperPipeline:
     """Pipeline with timestamps of words, on both devices."""
-    return WhisperPipeline(folder, request.param, **EXACT[request.param], word_timestamps=True)
+    return WhisperPipeline(
+        whisper_folder, request.param, **EXACT[request.param], word_timestamps=True
+    )
 
 
 @pytest.fixture(scope="module")
-def npu(folder: Path) -> WhisperPipeline:
-    return WhisperPipeline(folder, "NPU")
+def npu(whisper_folder: Path) -> WhisperPipeline:
+    return WhisperPipeline(whisper_folder, "NPU")
 
 
-def test_a_spectrogram_equals_that_of_transformers(tools: Any) -> None:
+def test_a_spectrogram_equals_that_of_transformers(whisper_tools: Any) -> None:
     expected = np.load(GOLDENS / "whisper" / "spectrogram.npz")["spectrogram"]
-    found = FeatureExtractor(feature_size=16).extract(tools.speech(4.0))
+    found = FeatureExtractor(feature_size=16).extract(whisper_tools.speech(4.0))
     assert found.shape == (16, 3000)
     np.testing.assert_allclose(found[:, ::10], expected, atol=2e-3)
 
@@ -83,10 +67,10 @@ def test_a_spectrogram_equals_that_of_transformers(tools: Any) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", [name for name in SAID if not SAID[name]["words"]])
 def test_texts_languages_and_timestamps_equal_openvino_genais(
-    pipeline: WhisperPipeline, tools: Any, name: str
+    pipeline: WhisperPipeline, whisper_tools: Any, name: str
 ) -> None:
     expected = SAID[name]
-    said = pipeline.generate(tools.speech(expected["seconds"]), **expected["parameters"])
+    said = pipeline.generate(whisper_tools.speech(expected["seconds"]), **expected["parameters"])
     assert (said.texts, said.scores) == ([expected["text"]], [1.0])
     assert said.language == expected["language"]
     chunks = [[each.start_ts, each.end_ts, each.text] for each in said.chunks or []]
@@ -99,10 +83,10 @@ def test_texts_languages_and_timestamps_equal_openvino_genais(
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", [name for name in SAID if SAID[name]["words"]])
 def test_words_and_their_times_equal_openvino_genais(
-    timed: WhisperPipeline, tools: Any, name: str
+    timed: WhisperPipeline, whisper_tools: Any, name: str
 ) -> None:
     expected = SAID[name]
-    said = timed.generate(tools.speech(expected["seconds"]), **expected["parameters"])
+    said = timed.generate(whisper_tools.speech(expected["seconds"]), **expected["parameters"])
     assert said.texts == [expected["text"]]
     assert said.words is not None
     assert [[each.word, each.token_ids] for each in said.words] == [
@@ -119,15 +103,17 @@ def test_words_and_their_times_equal_openvino_genais(
 
 @pytest.mark.parametrize("head", [(7, 0), (0, 9)])
 def test_alignment_heads_must_exist(
-    timed: WhisperPipeline, tools: Any, head: tuple[int, int]
+    timed: WhisperPipeline, whisper_tools: Any, head: tuple[int, int]
 ) -> None:
     with pytest.raises(ConfigError, match=r"alignment_heads has .* no such layer or head"):
-        timed.generate(tools.speech(1.0), alignment_heads=[head], max_new_tokens=2)
+        timed.generate(whisper_tools.speech(1.0), alignment_heads=[head], max_new_tokens=2)
 
 
-def test_text_is_streamed_and_a_streamer_can_stop_it(npu: WhisperPipeline, tools: Any) -> None:
+def test_text_is_streamed_and_a_streamer_can_stop_it(
+    npu: WhisperPipeline, whisper_tools: Any
+) -> None:
     pieces: list[str] = []
-    speech = tools.speech(2.0)
+    speech = whisper_tools.speech(2.0)
     whole = npu.generate(speech, streamer=pieces.append, max_new_tokens=10)
     assert "".join(pieces) == str(whole)
     assert len(pieces) > 5
@@ -142,14 +128,16 @@ def test_text_is_streamed_and_a_streamer_can_stop_it(npu: WhisperPipeline, tools
     assert str(whole).startswith(str(ended))
 
 
-def test_a_text_without_an_end_fills_all_positions(npu: WhisperPipeline, tools: Any) -> None:
-    said = npu.generate(tools.speech(2.0))
+def test_a_text_without_an_end_fills_all_positions(
+    npu: WhisperPipeline, whisper_tools: Any
+) -> None:
+    said = npu.generate(whisper_tools.speech(2.0))
     assert said.perf_metrics.get_num_generated_tokens() <= 448 - 4
-    assert str(said) == str(npu.generate(tools.speech(2.0))), "the next text is equal"
+    assert str(said) == str(npu.generate(whisper_tools.speech(2.0))), "the next text is equal"
 
 
-def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
-    speech = tools.speech(1.0)
+def test_parameters_are_checked(npu: WhisperPipeline, whisper_tools: Any) -> None:
+    speech = whisper_tools.speech(1.0)
     for wrong, message in (
         ({"language": "klingon"}, "language = 'klingon': the model supports de, en"),
         ({"task": "sing"}, "task = 'sing'"),
@@ -170,15 +158,15 @@ def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
         npu.generate("speech.wav")  # pyright: ignore[reportArgumentType] (users err)
 
 
-def test_prompts_and_hotwords_need_no_option(npu: WhisperPipeline, tools: Any) -> None:
-    expected, speech = SAID["prompted"], tools.speech(SAID["prompted"]["seconds"])
+def test_prompts_and_hotwords_need_no_option(npu: WhisperPipeline, whisper_tools: Any) -> None:
+    expected, speech = SAID["prompted"], whisper_tools.speech(SAID["prompted"]["seconds"])
     plain = str(npu.generate(speech, max_new_tokens=12))
     assert str(npu.generate(speech, **expected["parameters"])) == expected["text"] != plain
     assert str(npu.generate(speech, max_new_tokens=12)) == plain, "the next text has no context"
 
 
-def test_all_positions_but_one_may_be_the_prompt(npu: WhisperPipeline, tools: Any) -> None:
-    speech = tools.speech(1.0)
+def test_all_positions_but_one_may_be_the_prompt(npu: WhisperPipeline, whisper_tools: Any) -> None:
+    speech = whisper_tools.speech(1.0)
     for letters, tokens in ((441, 1), (440, 2)):  # six other tokens, of which one is a space
         said = npu.generate(speech, initial_prompt="Z" * letters, max_new_tokens=9)
         assert said.perf_metrics.get_num_generated_tokens() == tokens
@@ -187,33 +175,33 @@ def test_all_positions_but_one_may_be_the_prompt(npu: WhisperPipeline, tools: An
 
 
 @pytest.mark.long
-def test_a_given_length_limits_all_prompts(folder: Path, tools: Any) -> None:
-    pipeline = WhisperPipeline(folder, "NPU", MAX_PROMPT_LEN=6)
+def test_a_given_length_limits_all_prompts(whisper_folder: Path, whisper_tools: Any) -> None:
+    pipeline = WhisperPipeline(whisper_folder, "NPU", MAX_PROMPT_LEN=6)
     with pytest.raises(RuntimeFailure, match="at most 6 are possible; raise NPUW_LLM_MAX_PROMPT_"):
-        pipeline.generate(tools.speech(1.0), hotwords="acdc")
+        pipeline.generate(whisper_tools.speech(1.0), hotwords="acdc")
 
 
-def test_folders_and_properties_are_checked(folder: Path, tmp_path: Path) -> None:
+def test_folders_and_properties_are_checked(whisper_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(PropertyError, match="BLOB_PATH is not supported by WhisperPipeline"):
-        WhisperPipeline(folder, "NPU", BLOB_PATH="x")
+        WhisperPipeline(whisper_folder, "NPU", BLOB_PATH="x")
     for name in ("tokenizer.json", "openvino_encoder_model.xml"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
+        (tmp_path / name).write_bytes((whisper_folder / name).read_bytes())
     with pytest.raises(ModelError, match=r"decoder_model\.xml: no such file; export the model"):
         WhisperPipeline(tmp_path, "NPU")
-    for path in folder.iterdir():
+    for path in whisper_folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "preprocessor_config.json").write_text('{"n_fft": "400"}')
     with pytest.raises(ModelError, match="n_fft = '400': must be an integer"):
         WhisperPipeline(tmp_path, "NPU")
 
 
-def test_asr_has_the_same_texts_times_and_words(folder: Path, tools: Any) -> None:
-    pipeline = ASRPipeline(folder, "NPU", word_timestamps=True)
-    expected = WhisperPipeline(folder, "NPU", word_timestamps=True)
+def test_asr_has_the_same_texts_times_and_words(whisper_folder: Path, whisper_tools: Any) -> None:
+    pipeline = ASRPipeline(whisper_folder, "NPU", word_timestamps=True)
+    expected = WhisperPipeline(whisper_folder, "NPU", word_timestamps=True)
     asked = {"return_timestamps": True, "max_new_tokens": 30}
     heard: list[str] = []
-    said = pipeline.generate(tools.speech(4.0), streamer=heard.append, **asked)
-    other = expected.generate(tools.speech(4.0), **asked)
+    said = pipeline.generate(whisper_tools.speech(4.0), streamer=heard.append, **asked)
+    other = expected.generate(whisper_tools.speech(4.0), **asked)
     assert (str(said), said.languages) == (str(other), [other.language])
     assert "".join(heard) == str(said)
     assert other.chunks
@@ -230,22 +218,25 @@ def test_asr_has_the_same_texts_times_and_words(folder: Path, tools: Any) -> Non
     )
 
 
-def test_asr_takes_parameters_as_whisper_does(folder: Path, tools: Any) -> None:
-    pipeline = ASRPipeline(folder, "NPU")
+def test_asr_takes_parameters_as_whisper_does(whisper_folder: Path, whisper_tools: Any) -> None:
+    pipeline = ASRPipeline(whisper_folder, "NPU")
     config = pipeline.get_generation_config()
     config.language, config.max_new_tokens = "en", 5
     pipeline.set_generation_config(config)
     assert pipeline.get_generation_config() == config
-    said = pipeline.generate(tools.speech(1.0))
+    said = pipeline.generate(whisper_tools.speech(1.0))
     assert said.languages == ["en"]
     assert said.chunks is None
     assert said.words is None
     with pytest.raises(ConfigError, match="context: only for Qwen3-ASR"):
-        pipeline.generate(tools.speech(1.0), context="names")
+        pipeline.generate(whisper_tools.speech(1.0), context="names")
     with pytest.raises(ConfigError, match="num_beams is not supported for speech; set it to 1"):
-        pipeline.generate(tools.speech(1.0), ASRGenerationConfig(num_beams=2))
+        pipeline.generate(whisper_tools.speech(1.0), ASRGenerationConfig(num_beams=2))
     whisper: Any = WhisperGenerationConfig(max_new_tokens=2)
-    for take in (pipeline.set_generation_config, partial(pipeline.generate, tools.speech(1.0))):
+    for take in (
+        pipeline.set_generation_config,
+        partial(pipeline.generate, whisper_tools.speech(1.0)),
+    ):
         with pytest.raises(ConfigError, match=r"pass an ASRGenerationConfig"):
             take(whisper)
 

@@ -16,7 +16,7 @@ from string import ascii_letters
 import tokenizers
 
 from genai_layer.errors import ModelError
-from genai_layer.vocabulary import FALLBACK_TOKENS, byte_level_bytes, unigram_bytes
+from genai_layer.token_names import FALLBACK_TOKENS, byte_level_bytes, unigram_bytes
 
 _REPLACEMENT = "\ufffd"
 

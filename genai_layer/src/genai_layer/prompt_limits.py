@@ -30,7 +30,7 @@ def check_length(text: str, tokenizer: Tokenizer, lengths: StaticLengths | None)
     if lengths is None or lengths.on_full is not OnFull.ERROR:
         return
     if len(text) > lengths.max_prompt_len:
-        least = tokenizer.least_tokens(text)
+        least = tokenizer.vocabulary.least_tokens(text)
         lengths.check_prompt(least, f"{len(text)} characters, at least {least} tokens")
 
 

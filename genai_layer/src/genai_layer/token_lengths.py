@@ -15,7 +15,7 @@ from typing import Any
 
 import tokenizers
 
-from genai_layer.vocabulary import FALLBACK_TOKENS, byte_level_token
+from genai_layer.token_names import FALLBACK_TOKENS, byte_level_token
 
 _Step = dict[str, Any]
 """Description of a normalizer or pre-tokenizer, as in tokenizer.json."""

@@ -6,7 +6,6 @@ Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -16,16 +15,14 @@ from tokenizers import AddedToken
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_templates.templates import ChatTemplates
 from genai_layer.checked import checked
-from genai_layer.decoded_tokens import Frame, decoded_bytes, find_frame
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded, read_call
-from genai_layer.errors import ConfigError, PromptError
+from genai_layer.errors import ConfigError
 from genai_layer.openvino_tokenizer import CLEAN_UP, UNSETTLED
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
-from genai_layer.token_lengths import least_tokens, longest_token
 from genai_layer.tokenizer_content import find_source, read_content
-from genai_layer.vocabulary import token_bytes
+from genai_layer.vocabulary import Vocabulary
 
 _NO_LIMIT = 1 << 24
 
@@ -73,6 +70,8 @@ class Tokenizer:
         content = read_content(find_source(args, named))
         self._tokenizer, self._settings = content.tokenizer, content.settings
         self._tokens, self._ids = content.tokens, content.ids
+        self.vocabulary = Vocabulary(self._tokenizer)
+        """Tokens of the tokenizer. Ours."""
         self._templates = ChatTemplates(
             content.chat_template, content.tool_template, content.tokens
         )
@@ -285,16 +284,17 @@ class Tokenizer:
 
     def get_vocab(self) -> dict[bytes, int]:
         """Return the ids of all tokens, by the bytes of their texts."""
-        return {token: number for number, token in enumerate(token_bytes(self._tokenizer))}
+        return self.vocabulary.ids
 
     @checked
     def bytes_of(self, token: int) -> bytes:
         """Return the bytes of a token within a text; none for an unknown id. Ours.
 
         Raises:
-            ModelError: see ``decoded_bytes``.
+            ModelError: see ``Vocabulary.decoded_bytes``.
         """
-        return self.decoded_bytes[token] if 0 <= token < len(self.decoded_bytes) else b""
+        known = self.vocabulary.decoded_bytes
+        return known[token] if 0 <= token < len(known) else b""
 
     def get_vocab_vector(self) -> list[str]:
         """Return the texts of all tokens, in the order of ids.
@@ -302,49 +302,16 @@ class Tokenizer:
         Raises:
             PromptError: the bytes of a token are not UTF-8.
         """
-        try:
-            return [token.decode() for token in token_bytes(self._tokenizer)]
-        except UnicodeDecodeError as error:
-            raise PromptError(
-                f"the token {error.object!r} is not UTF-8; use get_vocab, which returns bytes"
-            ) from None
+        return self.vocabulary.texts
 
     def supports_paired_input(self) -> bool:
         """Return True: every tokenizer.json joins pairs of texts."""
         return True
 
-    @checked
-    def least_tokens(self, text: str) -> int:
-        """Return a text's minimum number of tokens, without encoding it; 0 if unknown. Ours."""
-        return least_tokens(text, self._longest_token)
-
     @property
     def vocabulary_size(self) -> int:
         """Number of token ids: the largest one plus 1."""
-        known = self._tokenizer.get_vocab(with_added_tokens=True)
-        return max(known.values(), default=0) + 1
-
-    @cached_property
-    def _longest_token(self) -> int | None:
-        return longest_token(self._tokenizer)
-
-    @cached_property
-    def frame(self) -> Frame:
-        """Tokens that tokens are decoded between. Ours.
-
-        Raises:
-            ModelError: see ``find_frame``.
-        """
-        return find_frame(self._tokenizer)
-
-    @cached_property
-    def decoded_bytes(self) -> list[bytes]:
-        """Bytes of each token within a text, in the order of ids. Ours.
-
-        Raises:
-            ModelError: see ``find_frame``.
-        """
-        return decoded_bytes(self._tokenizer, self.frame)
+        return self.vocabulary.size
 
     @property
     def text_of(self) -> Callable[..., str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +23,17 @@ OPTIONS = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32", "MAX_
 
 
 @pytest.fixture(scope="module")
-def tools(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "whisper" / "folder.py")
-
-
-@pytest.fixture(scope="module")
-def spec(
-    tools: Any, load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
-) -> ModelSpec:
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    parts = [
-        restore(GOLDENS / "whisper", f"{part}_fp16", tmp_path_factory.mktemp(part))
-        for part in ("encoder", "decoder")
-    ]
-    folder = tools.write(*parts, tmp_path_factory.mktemp("whisper"))
-    return ModelSpec("whisper", "speech", folder, "CPU", OPTIONS)
+def spec(whisper_folder: Path) -> ModelSpec:
+    return ModelSpec("whisper", "speech", whisper_folder, "CPU", OPTIONS)
 
 
 def test_transcriptions_are_openvino_genais_for_several_clients(
-    spec: ModelSpec, tools: Any
+    spec: ModelSpec, whisper_tools: Any
 ) -> None:
     async def ask() -> None:
         commons = Commons(Limits(queue=2), Metrics(), Activity())
         model = await ModelRegistry([spec], commons).speech("whisper")
-        audio = tools.speech(4.0)
+        audio = whisper_tools.speech(4.0)
         left = asyncio.ensure_future(model.transcribe(audio, {}))
         await asyncio.sleep(0.1)
         left.cancel()  # its client leaves

@@ -55,6 +55,10 @@ except BaseException as error:
     )
 os._exit(1)
 """
+"""Code of the driver's process, formatted with the folders of packages.
+
+Its first child goes on, so that the host has no child to wait for.
+"""
 
 
 def compiler() -> tuple[str, ...] | None:

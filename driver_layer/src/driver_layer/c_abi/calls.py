@@ -37,7 +37,6 @@ class BoundFunction:
         self.name = function.name
         self._python = python
         parameters = function.parameters or ()
-        self.count = len(parameters)
         self._required = required_results(parameters)
         taken = inspect.signature(python).parameters
         lengths = {parameter.length for parameter in parameters}
@@ -110,7 +109,7 @@ def guarded(function: BoundFunction) -> Call:
         except (ImportError, OSError) as error:
             LOG.error("%s: %s", function.name, error)  # the machine's: no memory, no such library
             return _failed(function.name, error, ze_result_t.ZE_RESULT_ERROR_UNKNOWN)
-        except Exception as error:
+        except BaseException as error:  # a thread that ends would leave its caller waiting
             LOG.error("%s", function.name, exc_info=error)
             return _failed(function.name, error, ze_result_t.ZE_RESULT_ERROR_UNKNOWN)
 

@@ -28,6 +28,7 @@ static int has_control(void) {
            now.st_dev == driver.control_status.st_dev;
 }
 
+/* Return whether the driver's process is still there. */
 static int has_driver(void) {
     char byte;
     uint32_t process = driver.shared->driver;
@@ -95,6 +96,7 @@ static int exchange(struct channel *channel, uint32_t request) {
     return 1;
 }
 
+/* Give back the channel of a thread that ends. */
 static void leave(void *channel) {
     if (driver.state == RUNNING && exchange(channel, LEAVE)) {
         pthread_mutex_lock(&driver.lock);
@@ -156,6 +158,7 @@ static int high(int descriptor) {
     return found;
 }
 
+/* Start the driver, and share memory with it; false if it does not serve. */
 static int start(void) {
     int ends[2];
     int memory = memfd_create("npu-driver", MFD_CLOEXEC);
@@ -187,9 +190,7 @@ static int start(void) {
     prctl(PR_SET_PTRACER, driver.shared->driver, 0, 0, 0); /* it reads what calls point to */
 #endif
     hand_over(ready, DRIVER);
-    if (!wait_for_turn(driver.shared, ready, HOST, has_driver))
-        return 0;
-    return 1;
+    return wait_for_turn(driver.shared, ready, HOST, has_driver);
 }
 
 static void prepare(void) {

@@ -17,7 +17,7 @@ def check_tokenizer(tokenizer: Tokenizer) -> None:
     Raises:
         ModelError: tokens have no bytes of their own, or decoding joins them with spaces.
     """
-    if not tokenizer.frame.plain:
+    if not tokenizer.vocabulary.frame.plain:
         raise ModelError(
             "the tokenizer's decoder puts spaces between tokens, so the first token has another "
             "text than later ones; use a model with another tokenizer"
@@ -46,7 +46,7 @@ class _Tokens:
         check_tokenizer(tokenizer)
         self.eos_token_id, self.bos_token_id = stop, None
         self.special_token_ids = [*tokenizer.special_tokens]
-        self.tokens = tokenizer.decoded_bytes
+        self.tokens = tokenizer.vocabulary.decoded_bytes
         self._tokenizer = tokenizer
 
     def __call__(self, text: str) -> list[int]:

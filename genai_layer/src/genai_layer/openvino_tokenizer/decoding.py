@@ -13,7 +13,7 @@ from tokenizers import Regex, decoders
 
 from genai_layer.openvino_tokenizer.graph import Graph, Node
 from genai_layer.openvino_tokenizer.normalizers import arguments, replaced
-from genai_layer.vocabulary import byte_level_bytes, unigram_bytes, word_piece_bytes
+from genai_layer.token_names import byte_level_bytes, unigram_bytes, word_piece_bytes
 
 _INPUTS = {
     "VocabDecoder": 0,

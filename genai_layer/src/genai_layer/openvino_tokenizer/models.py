@@ -16,7 +16,7 @@ import numpy as np
 from tokenizers import models
 
 from genai_layer.openvino_tokenizer.graph import Graph, Node
-from genai_layer.vocabulary import FALLBACK_TOKENS, byte_level_bytes, byte_level_token
+from genai_layer.token_names import FALLBACK_TOKENS, byte_level_bytes, byte_level_token
 
 
 @dataclass(slots=True)
