@@ -14,6 +14,7 @@ import resource
 import socket
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from types import FrameType
@@ -43,6 +44,14 @@ _ACCEPTED = 32
 """Connections that are accepted at a time, before connections that are closed are gone."""
 _FLOODED = ("asyncio", "uvicorn.error", "genai_layer.serve.connections")
 """Loggers whose records clients cause."""
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads of requests, which the end of the event loop does not wait for."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End; a thread that still works, e.g. on a grammar without end, ends with the process."""
+        super().shutdown(wait=False, cancel_futures=True)
 
 
 class Server(uvicorn.Server):
@@ -94,6 +103,7 @@ class Server(uvicorn.Server):
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until a signal arrives; see ``uvicorn.Server``."""
         self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(_Threads(thread_name_prefix="npu-serve work"))
         await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -240,10 +250,10 @@ def _is_loopback(listener: socket.socket) -> bool:
 
 
 def _leave() -> None:
-    """End the process if a thread still loads a model, runs a step or writes a line.
+    """End the process if a thread still loads a model, works for a request or writes a line.
 
     The interpreter's own end would take the memory from under the thread's native code, and wait
     for the lock of the stream that a line is written to.
     """
-    if any(one.daemon and one.name.startswith("npu-serve") for one in threading.enumerate()):
+    if any(one.name.startswith("npu-serve") for one in threading.enumerate()):
         os._exit(0)

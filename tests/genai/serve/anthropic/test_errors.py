@@ -25,6 +25,7 @@ from genai_layer.serve.errors import NoRoom, TimedOut
         ({"temperature": 1e-60}, "temperature: is 0 in f32"),
         ({"top_k": 0}, "top_k: "),
         ({"stop_sequences": [""]}, "stop_sequences.0: "),
+        ({"stop_sequences": ["a"] * 257}, "stop_sequences: "),
         ({"container": "c"}, "container: is not supported"),
         ({"mcp_servers": [{"url": "x"}]}, "mcp_servers: is not supported"),
         ({"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}, "context_"),

@@ -401,6 +401,32 @@ def test_an_earlier_call_may_have_no_arguments(serve: Serve, arguments: str) -> 
     assert '{"name": "clock", "arguments": {}}' in model.prompt()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ('{"a": ' * 65 + "1" + "}" * 65, "must have at most 64 levels"),
+        ('{"a": ' + "[" * 500 + "]" * 500 + "}", "must have at most 64 levels"),
+        ('{"a": "\\ud800"}', "has a lone surrogate; remove it"),
+    ],
+    ids=["objects", "lists", "surrogate"],
+)
+def test_the_arguments_of_an_earlier_call_are_bounded(
+    serve: Serve, arguments: str, problem: str
+) -> None:
+    client, _ = serve("x", template=HERMES)
+    call: Any = {"id": "1", "type": "function"}
+    call["function"] = {"name": "clock", "arguments": arguments}
+    turn: Any = {"role": "assistant", "content": None, "tool_calls": [call]}
+    with pytest.raises(openai.BadRequestError) as caught:
+        chat(client, messages=[{"role": "user", "content": "?"}, turn])
+    place = "messages.1.tool_calls.0.function.arguments"
+    assert (caught.value.param, caught.value.body["message"]) == (place, f"{place}: {problem}")
+    item: Any = {"type": "function_call", "call_id": "1", "name": "f", "arguments": arguments}
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model="toy", input=[{"role": "user", "content": "?"}, item])
+    assert caught.value.param == "input.1.arguments"
+
+
 @pytest.mark.parametrize("choice", ["auto", "required"])
 @pytest.mark.parametrize(
     ("parameters", "reason"),

@@ -12,7 +12,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from genai_layer.serve.openai.schemas.base import Body, Inert, JsonObject, Temperature, Tokens
+from genai_layer.serve.openai.schemas.base import (
+    Body,
+    Inert,
+    JsonObject,
+    Stops,
+    Temperature,
+    Tokens,
+)
 from genai_layer.serve.openai.schemas.tools import Function, NamedFunction
 
 _Hidden = Annotated[Inert, Field(exclude=True)]
@@ -186,7 +193,7 @@ class MessageRequest(ConversationRequest):
     """0 always chooses the likeliest token; the default is the model's."""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     top_k: Tokens | None = None
-    stop_sequences: list[Annotated[str, Field(min_length=1)]] | None = None
+    stop_sequences: Stops | None = None
     stream: bool | None = None
     thread: Inert = None
     """Not supported: conversations are not stored. The client handles the error."""

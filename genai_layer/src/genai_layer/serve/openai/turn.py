@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from pydantic_core import PydanticCustomError
+
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.chat_templates.generic_tools import arguments_of
@@ -15,6 +17,7 @@ from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.prompt import Prompt
 from genai_layer.serve.engine.text_model import ServedTextModel
 from genai_layer.serve.errors import BadRequest
+from genai_layer.serve.openai.schemas.base import bounded
 from genai_layer.serve.openai.schemas.items import (
     Input,
     InputCall,
@@ -117,10 +120,12 @@ def _call(call_id: str, name: str, arguments: str, place: str) -> dict[str, Any]
     """Return a call, with its arguments as an object.
 
     Raises:
-        BadRequest: the arguments are no JSON object.
+        BadRequest: the arguments are no JSON object, or not of bounded depth.
     """
     try:
-        found = arguments_of(arguments)
+        found = bounded(arguments_of(arguments))
+    except PydanticCustomError as error:
+        raise BadRequest(f"{place}: {error.message()}", param=place) from None
     except ValueError:
         message = f"{place}: no JSON object; pass the arguments as generated"
         raise BadRequest(message, param=place) from None

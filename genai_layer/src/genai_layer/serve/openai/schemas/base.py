@@ -58,7 +58,7 @@ class Reply(BaseModel):
         return self.model_dump_json(exclude_unset=True, by_alias=True)
 
 
-def _bounded(value: Any) -> Any:
+def bounded(value: Any) -> Any:
     """Return a JSON value of bounded depth whose texts are characters.
 
     Raises:
@@ -69,7 +69,7 @@ def _bounded(value: Any) -> Any:
         inner: list[Any] = []
         for one in level:
             if isinstance(one, str) and _SURROGATE.search(one):
-                raise PydanticCustomError(NO_TEXT, "has a lone surrogate")
+                raise PydanticCustomError(NO_TEXT, "has a lone surrogate; remove it")
             if isinstance(one, dict):
                 inner += cast(dict[str, Any], one)
                 inner += cast(dict[str, Any], one).values()
@@ -103,10 +103,10 @@ def _sharp(temperature: float) -> float:
     return temperature
 
 
-JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
+JsonObject = Annotated[dict[str, Any], AfterValidator(bounded)]
 """JSON object of bounded depth, e.g. a JSON schema."""
 
-Inert = Annotated[Any, AfterValidator(_bounded)]
+Inert = Annotated[Any, AfterValidator(bounded)]
 """Value of one of OpenAI's fields that has no effect here."""
 
 Temperature = Annotated[float, Field(ge=0, le=2), AfterValidator(_sharp)]
@@ -124,7 +124,9 @@ MOST_BIASES = 1024
 
 _Penalty = Annotated[float, Field(ge=-2, le=2)]
 _Factor = Annotated[float, Field(gt=0, le=float(np.finfo(np.float32).max)), AfterValidator(_sized)]
-_StopString = Annotated[str, Field(min_length=1)]
+StopString = Annotated[str, Field(min_length=1)]
+Stops = Annotated[list[StopString], Field(max_length=MOST_STOPS)]
+"""Texts of which each ends an answer."""
 _IdText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,9})$")]
 _Bias = Annotated[float, Field(ge=-100, le=100)]
 
@@ -161,7 +163,7 @@ class Choosing(Sampled):
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
     seed: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | None = None
     """Seed of the draws; choice i draws with seed + i."""
-    stop: _StopString | Annotated[list[_StopString], Field(max_length=MOST_STOPS)] | None = None
+    stop: StopString | Stops | None = None
     presence_penalty: _Penalty | None = None
     frequency_penalty: _Penalty | None = None
     logit_bias: Annotated[dict[_IdText, _Bias], Field(max_length=MOST_BIASES)] | None = None
