@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 import pytest
+from tests.driver.c_abi.direct import carry_out
 from tests.driver.c_abi.library import (
     INVALID_ARGUMENT,
     INVALID_ENUMERATION,
@@ -20,6 +22,7 @@ from tests.driver.c_abi.library import (
 from driver_layer.c_abi.declarations import at
 from driver_layer.c_abi.description.language import description
 from driver_layer.c_abi.handle_table import HANDLES
+from driver_layer.c_abi.host import Host
 from driver_layer.testing.blobs import dense_blob
 
 FOREIGN = 0xDEADBEE0
@@ -204,3 +207,15 @@ def test_every_structure_of_the_description_can_be_declared() -> None:
     assert sizes["ze_graph_argument_properties_3_t"] == 8776
     assert sizes["ze_graph_argument_metadata_t"] == 8800
     assert sizes["ze_profiling_task_info"] == 344
+
+
+def test_texts_for_the_host_stay_until_the_room_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later ones are written over the first ones, and long ones get more room."""
+    monkeypatch.setattr("driver_layer.c_abi.host._ROOM", 64)
+    kept = Host(os.getpid(), carry_out)
+    first = kept.keep_text("a" * 30)
+    assert kept.keep_text("a" * 30) == first
+    assert ctypes.string_at(kept.keep_text("b" * 30)) == b"b" * 30
+    assert ctypes.string_at(first) == b"a" * 30
+    assert kept.keep_text("c" * 30) == first
+    assert ctypes.string_at(kept.keep_text("d" * 100)) == b"d" * 100

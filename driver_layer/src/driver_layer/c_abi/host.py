@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 
 from driver_layer.c_abi.declarations import POINTER_TYPES, ffi
 from driver_layer.errors import NoDescriptor, OutOfMemory
+from driver_layer.npu.memory import Bytes
 from driver_layer.npu.shareable import Shareable
 from driver_layer.support.pages import CAN_POPULATE
 from driver_layer.ze import errors
@@ -52,9 +54,12 @@ class Host:
     def __init__(self, number: int, ask: Ask) -> None:
         self.number = number
         self._ask = ask
+        self._lock = threading.Lock()
+        """Lock of the three fields below."""
         self._texts: dict[str, int] = {}
         self._room: tuple[int, Any] = (0, b"")
-        """Address of the place for the next text, and the driver's view of what is left there."""
+        """Address of the room for texts, and the driver's view of it."""
+        self._used = 0
 
     def read_into(self, address: int, target: Any) -> None:
         """Fill a buffer with bytes at an address.
@@ -82,23 +87,23 @@ class Host:
                 raise OSError(ffi.errno, os.strerror(ffi.errno))
             done += moved
 
-    def bytes_at(self, address: int, size: int, name: str) -> bytes:
-        """Return a copy of bytes.
+    def bytes_at(self, address: int, size: int, name: str) -> Bytes:
+        """Return a copy of bytes, u8.
 
         Raises:
             ZeError: INVALID_NULL_POINTER, or INVALID_SIZE for more bytes than a process has.
         """
         if not size:
-            return b""
+            return np.empty(0, np.uint8)
         errors.not_null(address, name)
         if size >> 48:
             raise errors.invalid_size(f"{name}: {size} bytes")
         try:
-            found = bytearray(size)
+            found = np.empty(size, np.uint8)
         except MemoryError:
             raise errors.invalid_size(f"{name}: {size} bytes") from None
         self.read_into(address, found)
-        return bytes(found)
+        return found
 
     def text_at(self, address: int) -> str:
         """Return the string at an address, up to its NUL."""
@@ -177,16 +182,22 @@ class Host:
 
     def keep_text(self, text: str) -> int:
         """Return the address of a string in the host, which stays until many others were kept."""
-        if text not in self._texts:
-            content = text.encode() + b"\0"
-            address, room = self._room
-            if len(room) < len(content):
-                self._texts.clear()
-                address, room = self.map_copy(bytes(max(_ROOM, len(content))))
-            room[: len(content)] = np.frombuffer(content, np.uint8)
-            self._texts[text] = address
-            self._room = address + len(content), room[len(content) :]
-        return self._texts[text]
+        with self._lock:
+            if text not in self._texts:
+                self._texts[text] = self._put_text(np.frombuffer(text.encode() + b"\0", np.uint8))
+            return self._texts[text]
+
+    def _put_text(self, content: Bytes) -> int:
+        """Write a text behind the others, or, if the room is used up, over them."""
+        address, room = self._room
+        if self._used + content.size > len(room):
+            self._texts.clear()
+            self._used = 0
+            if content.size > len(room):
+                address, room = self._room = self.map_copy(bytes(max(_ROOM, content.size)))
+        room[self._used : self._used + content.size] = content
+        self._used += content.size
+        return address + self._used - content.size
 
     def map_copy(self, content: Any) -> tuple[int, Any]:
         """Return the address of a copy of bytes in the host, and this process's view of it."""

@@ -75,7 +75,7 @@ def _array_reader(
     name = parameter.name
     place, length = place_of(name, parameters), place_of(parameter.length, parameters)
     if parameter.type == "bytes":
-        return lambda numbers: host().bytes_at(numbers[place], numbers[length], name)
+        return lambda numbers: host().bytes_at(numbers[place], numbers[length], name).tobytes()
     kind = type_of(parameter)
     find = HANDLES.object_of if parameter.is_handle else None
 
