@@ -17,9 +17,9 @@ from tests.driver.c_abi.direct import carry_out
 from tests.driver.ze.conftest import Rig
 
 from driver_layer import ze
+from driver_layer.c_abi.bounce_buffer import PageBuffer, changes
 from driver_layer.c_abi.host import Host
 from driver_layer.c_abi.host_process import CallingProcess
-from driver_layer.c_abi.mirror import PageMirror, changes
 from driver_layer.testing.blobs import COLS, ROWS, dense_blob, is_expected
 from driver_layer.ze import ze_result_t as r
 
@@ -37,10 +37,10 @@ def pages(size: int = 2 * 4096) -> np.ndarray:
     return np.frombuffer(mmap.mmap(-1, size), np.uint8)
 
 
-def mirrored(rig: Rig, pages: np.ndarray, writable: bool = True) -> ze.Memory:
+def bounced(rig: Rig, pages: np.ndarray, writable: bool = True) -> ze.Memory:
     address = pages.ctypes.data
-    mirror = PageMirror(Host(os.getpid(), carry_out), address, pages.size, writable)
-    return rig.context.map_mirror(address, mirror.data, writable, mirror)
+    buffer = PageBuffer(Host(os.getpid(), carry_out), address, pages.size, writable)
+    return rig.context.map_bounced(address, buffer.data, writable, buffer)
 
 
 def test_all_kinds_of_memory_lie_at_the_hosts_addresses(at_host) -> None:
@@ -62,9 +62,9 @@ def test_freed_memory_is_no_longer_in_the_host(at_host) -> None:
     assert f"{memory.address:x}-" not in Path("/proc/self/maps").read_text()
 
 
-def test_mirrored_pages_are_copied_for_each_command(at_host) -> None:
+def test_bounced_pages_are_copied_for_each_command(at_host) -> None:
     host = pages()
-    memory = mirrored(at_host, host)
+    memory = bounced(at_host, host)
     assert memory.address == host.ctypes.data
     inside = host.ctypes.data + 5000
     assert ze.zeMemGetAddressRange(at_host.context, inside) == (host.ctypes.data, host.size)
@@ -79,7 +79,7 @@ def test_mirrored_pages_are_copied_for_each_command(at_host) -> None:
 
 def test_pages_that_the_device_may_not_write_are_only_read(at_host) -> None:
     host = pages()
-    mirrored(at_host, host, writable=False)
+    bounced(at_host, host, writable=False)
     target = ze.zeMemAllocHost(at_host.context, 8)
     commands = ze.zeCommandListCreate(at_host.context, at_host.device)
     ze.zeCommandListAppendMemoryCopy(commands, target, host.ctypes.data, 8)
@@ -116,8 +116,8 @@ def test_changes_are_all_bytes_that_differ_and_begin_and_end_with_one(case) -> N
 def test_a_graph_runs_on_pointers_of_the_host(at_host, x) -> None:
     graph = at_host.graph(dense_blob())
     host, y = pages(), pages(4096)
-    mirrored(at_host, host)
-    mirrored(at_host, y)
+    bounced(at_host, host)
+    bounced(at_host, y)
     at_host.table.pfnSetArgumentValue(graph, 0, host.ctypes.data)
     at_host.table.pfnSetArgumentValue(graph, 1, y.ctypes.data)
     recorded = at_host.recorded(graph)
@@ -130,14 +130,14 @@ def test_a_graph_runs_on_pointers_of_the_host(at_host, x) -> None:
 
 def test_memory_that_is_mapped_already_is_rejected(at_host) -> None:
     host = pages(4 * 4096)
-    mirrored(at_host, host[4096 : 3 * 4096])
+    bounced(at_host, host[4096 : 3 * 4096])
     for first, last in ((0, 4), (0, 2), (2, 4), (1, 3), (1, 2)):
         again = host[first * 4096 : last * 4096]
         at_host.fails(
-            r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda again=again: mirrored(at_host, again)
+            r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda again=again: bounced(at_host, again)
         )
     for first, last in ((0, 1), (3, 4)):
-        mirrored(at_host, host[first * 4096 : last * 4096])
+        bounced(at_host, host[first * 4096 : last * 4096])
 
 
 def test_too_much_memory_is_out_of_memory(at_host) -> None:

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from driver_layer import ze
+from driver_layer.c_abi.bounce_buffer import PageBuffer
 from driver_layer.c_abi.description.language import description
 from driver_layer.c_abi.host import Span, host
-from driver_layer.c_abi.mirror import PageMirror
 from driver_layer.c_abi.parameters import TABLES
 from driver_layer.c_abi.structures import chain, read, structure_bytes, write
 from driver_layer.errors import OutOfMemory, ZeError
@@ -119,8 +119,8 @@ def _imported(context: ze.ze_context_handle_t, pages: Span, writable: bool) -> z
         message = f"{size} bytes at {address:#x} cannot {access}; is the memory mapped?"
         raise errors.failed(ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, message)
     with errors.failing_as({OutOfMemory: ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY}):
-        mirror = PageMirror(host(), address, size, writable)
-    return context.map_mirror(address, mirror.data, writable, mirror)
+        buffer = PageBuffer(host(), address, size, writable)
+    return context.map_bounced(address, buffer.data, writable, buffer)
 
 
 _READ_ONLY = (

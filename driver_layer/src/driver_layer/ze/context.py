@@ -29,7 +29,7 @@ from driver_layer.ze import types as t
 from driver_layer.ze.calls import Handle, checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
-from driver_layer.ze.host_process import HostProcess, Mirror
+from driver_layer.ze.host_process import BounceBuffer, HostProcess
 from driver_layer.ze.idle_timer import scratch_timer
 from driver_layer.ze.result import ze_result_t
 
@@ -58,7 +58,7 @@ class Memory(Handle):
         """The IPC handle and its descriptor, until the handle is put back."""
         self.opened = False
         """True if the memory was opened by an IPC handle, and must be closed, not freed."""
-        self.mirror: Mirror | None = None
+        self.bounce_buffer: BounceBuffer | None = None
         """Copies between the bytes and those of the host that they stand for; None if they are the
         same bytes."""
 
@@ -156,27 +156,29 @@ class ze_context_handle_t(Handle):
         host = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
         return self._keep(lambda: self.space.map(data, MemoryKind.DMA, not read_only), host)
 
-    def map_mirror(self, address: int, data: Bytes, writable: bool, mirror: Mirror) -> Memory:
+    def map_bounced(
+        self, address: int, data: Bytes, writable: bool, buffer: BounceBuffer
+    ) -> Memory:
         """Map a copy of host memory into the device's address space, at the host's address."""
         host = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
         memory = self._keep(lambda: self.space.map_at(address, data, writable), host)
-        memory.mirror = mirror
+        memory.bounce_buffer = buffer
         return memory
 
-    def mirrored(self, run: Callable[[], object], *pointers: Pointer) -> Callable[[], object]:
-        """Return a command that also copies memory that has mirrors, to the device and back.
+    def bounced(self, run: Callable[[], object], *pointers: Pointer) -> Callable[[], object]:
+        """Return a command that also copies memory with bounce buffers, to the device and back.
 
         Args:
             run: the command.
             pointers: the memory that it reads or writes.
         """
-        found = [memory.mirror for memory in map(self.find, pointers) if memory is not None]
-        mirrors = [mirror for mirror in dict.fromkeys(found) if mirror is not None]
-        if not mirrors:
+        found = [memory.bounce_buffer for memory in map(self.find, pointers) if memory is not None]
+        buffers = [buffer for buffer in dict.fromkeys(found) if buffer is not None]
+        if not buffers:
             return run
 
         def between_copies() -> None:
-            stores = [mirror.load() for mirror in mirrors]
+            stores = [buffer.load() for buffer in buffers]
             run()
             for store in stores:
                 store()
@@ -194,7 +196,7 @@ class ze_context_handle_t(Handle):
         """Remove memory from the context; an interrupted call may be repeated."""
         with suppress(DriverUsageError):
             self.space.free(memory.allocation)
-            if memory.mirror is None:
+            if memory.bounce_buffer is None:
                 self.host.release(memory.allocation)
         memory.put_back(self.host)
         if memory.shareable is not None:

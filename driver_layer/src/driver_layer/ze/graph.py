@@ -282,4 +282,4 @@ class GraphExecution:
         def infer() -> None:  # without a reference to this object, which its list alone keeps
             npu.run_inference(context.space, inference.address)
 
-        self._run = context.mirrored(infer, *self._pointers)
+        self._run = context.bounced(infer, *self._pointers)

@@ -87,7 +87,7 @@ class OwnProcess:
         os.close(descriptor)
 
 
-class Mirror(Protocol):
+class BounceBuffer(Protocol):
     """The device's copy of memory that it cannot share with the host."""
 
     def load(self) -> Callable[[], None]:

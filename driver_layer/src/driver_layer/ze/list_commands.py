@@ -66,8 +66,8 @@ def zeCommandListAppendMemoryCopyFromContext(
     """Record a copy from memory of another context; raises as zeCommandListAppendMemoryCopy."""
     target = hCommandList.context.bytes_at(dstptr, size, write=True)
     source = hContextSrc.bytes_at(srcptr, size)
-    copy = hContextSrc.mirrored(partial(np.copyto, target, source), srcptr)
-    hCommandList.append(hCommandList.context.mirrored(copy, dstptr), hSignalEvent, phWaitEvents)
+    copy = hContextSrc.bounced(partial(np.copyto, target, source), srcptr)
+    hCommandList.append(hCommandList.context.bounced(copy, dstptr), hSignalEvent, phWaitEvents)
 
 
 @checked
@@ -99,7 +99,7 @@ def zeCommandListAppendMemoryCopyRegion(
     context = hCommandList.context
     target = _rows(context, dstptr, dstRegion, dstPitch, write=True)
     source = _rows(context, srcptr, srcRegion, srcPitch)
-    copy = context.mirrored(partial(np.copyto, target, source), dstptr, srcptr)
+    copy = context.bounced(partial(np.copyto, target, source), dstptr, srcptr)
     hCommandList.append(copy, hSignalEvent, phWaitEvents)
 
 
@@ -155,7 +155,7 @@ def zeCommandListAppendMemoryFill(
         raise errors.invalid_size(f"{size} bytes cannot be filled with a pattern of {length}")
     target = hCommandList.context.bytes_at(ptr, size, write=True)
     repeated = np.resize(np.frombuffer(bytes(pattern), np.uint8), size)
-    fill = hCommandList.context.mirrored(partial(np.copyto, target, repeated), ptr)
+    fill = hCommandList.context.bounced(partial(np.copyto, target, repeated), ptr)
     hCommandList.append(fill, hSignalEvent, phWaitEvents)
 
 
@@ -240,4 +240,4 @@ def zeCommandListAppendWriteGlobalTimestamp(
     def write() -> None:
         target[:] = np.array([npu.timestamp()], "<u8").view(np.uint8)
 
-    hCommandList.append(hCommandList.context.mirrored(write, dstptr), hSignalEvent, phWaitEvents)
+    hCommandList.append(hCommandList.context.bounced(write, dstptr), hSignalEvent, phWaitEvents)

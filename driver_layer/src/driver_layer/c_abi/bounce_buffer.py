@@ -1,8 +1,7 @@
-"""Mirrors: the device's copies of pages that the host has imported.
+"""Bounce buffers: the device's copies of pages that the host has imported.
 
 The pages stay the host's own, so this process cannot map them. A command that uses them copies them
-to the device before, and afterwards those that it has changed back, as a system does with a bounce
-buffer for a device that does not reach all memory.
+to the device before, and those that it has changed back afterwards.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from driver_layer.c_abi.host import Host
 from driver_layer.npu.memory import PAGE_BYTES, Bytes, zeroed
 
 
-class PageMirror:
+class PageBuffer:
     """Copy of the host's pages.
 
     Args:
