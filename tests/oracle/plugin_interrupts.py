@@ -52,6 +52,7 @@ def turns(phase: str, count: int) -> int:
     request = compiled.create_infer_request()
 
     def wait() -> None:
+        request.wait()  # an interrupt between the next two calls left it running
         request.start_async({0: X})
         request.wait()
 

@@ -60,6 +60,8 @@ FIELDS = {
     "TextEmbeddingPipeline.Config": ours.TextEmbeddingPipeline.Config,
     "TextRerankPipeline.Config": ours.TextRerankPipeline.Config,
 }
+OWN = {"logit_bias"}
+"""Fields of this package alone."""
 DATACLASSES = ("SchedulerConfig", "KVCrushConfig", "SparseAttentionConfig", "VideoMetadata")
 
 
@@ -73,7 +75,7 @@ def acts() -> Iterator[tuple[str, Act]]:
     yield "Adapter", lambda package, value: package.Adapter(value)
     yield "draft_model", lambda package, value: package.draft_model(value)
     for path, config in FIELDS.items():
-        for name in config.model_fields:
+        for name in sorted(config.model_fields.keys() - OWN):
             yield f"{path}.{name}", field(path, name)
     for path in DATACLASSES:
         for name in getattr(ours, path).__dataclass_fields__:

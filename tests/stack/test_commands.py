@@ -138,7 +138,7 @@ def test_npu_chat_rejects_bad_options(command, demo, argv, words) -> None:
         ["npuc", "compile", "model", "--nonsense"],
         ["npuc", "compile", "model", "--precision", "i2"],
         ["npuc", "export", "model", "out", "--weight-format", "i2"],
-        ["npuc", "run-pass"],
+        ["npuc", "run-pass", "--nonsense"],
         ["npu-objdump", "--nonsense"],
         ["npu-smi", "--nonsense"],
     ],

@@ -170,6 +170,7 @@ def _of_model(
         return cached, _status("found")
     with compiling():
         blob = compiler.compile(memoryview(desc.pInput).cast("B"), flags, platform)
+    _LOG.info("compiled a model to a blob of %d bytes", len(blob))
     graph = ze_graph_handle_t(context, blob, _COMPILED)
     if not key:
         return graph, ""
