@@ -6,6 +6,7 @@ import contextlib
 import errno
 import logging
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Generator
@@ -55,6 +56,18 @@ def test_a_line_that_cannot_be_written_is_lost(
     output.show("shown")
     output.close()
     assert capsys.readouterr().out == "shown\n"
+
+
+def test_a_reader_that_has_gone_does_not_change_the_exit_code() -> None:
+    reader, pipe = os.pipe()
+    os.close(reader)
+    program = (
+        "from genai_layer.serve.output import Output; output = Output()\n"
+        "for line in range(9): output.show(line)\n"
+        "output.close()"
+    )
+    with open(pipe, "w") as output:
+        assert subprocess.run([sys.executable, "-I", "-c", program], stdout=output).returncode == 0
 
 
 def test_a_reader_that_stops_does_not_stop_the_server(monkeypatch: pytest.MonkeyPatch) -> None:

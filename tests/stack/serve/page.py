@@ -50,6 +50,19 @@ class Page:
     def ask(self, question: str) -> None:
         self.get("question").send_keys(question + Keys.ENTER)
 
+    def stop_at_the_first_text(self) -> None:
+        """Press the button as soon as an answer has text; the driver's own click may be late."""
+        self.driver.execute_script(
+            """
+            const observer = new MutationObserver(() => {
+              if (!document.querySelector(".answer .text")?.textContent) return;
+              observer.disconnect();
+              document.getElementById("send").click();
+            });
+            observer.observe(document.getElementById("messages"),
+                             {childList: true, characterData: true, subtree: true});"""
+        )
+
     def idle(self) -> bool:
         return self.text("send") == "Send"
 

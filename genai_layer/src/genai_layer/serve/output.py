@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import os
 import queue
 import sys
 import threading
@@ -55,6 +56,18 @@ class Output:
             with contextlib.suppress(OSError, ValueError):  # no reader, no room, or closed
                 stream.write(f"{line}\n")
                 stream.flush()
+        for stream in (sys.stdout, sys.stderr):
+            _let_go(stream)
+
+
+def _let_go(stream: TextIO) -> None:
+    """Drop what a stream cannot write; the interpreter's end would try again, and exit with 120."""
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 @contextlib.contextmanager
