@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -107,6 +108,14 @@ def test_impossible_ends_are_named(speaks: Speaks) -> None:
     pipe = speaks("abc")
     with pytest.raises(ConfigError, match="lower min_new_tokens"):
         pipe.generate("?", structured_output_config=S(regex="ab"), min_new_tokens=5)
+    assert pipe.generate("?") == "abc"
+
+
+def test_a_generation_with_a_bomb_is_rejected_and_the_next_one_runs(speaks: Speaks) -> None:
+    pipe = speaks("abc")
+    bomb = {"type": "string", "allOf": [{"pattern": f"a{{{count}}}"} for count in range(60)]}
+    with pytest.raises(ConfigError, match=r"60 patterns .* are too complex together"):
+        pipe.generate("?", structured_output_config=S(json_schema=json.dumps(bomb)))
     assert pipe.generate("?") == "abc"
 
 

@@ -275,3 +275,31 @@ def test_a_response_has_the_id_of_its_request_or_a_new_one(parts: Make, caplog) 
     headers = {"X-Request-Id": "mine-2", "Authorization": "Bearer key"}
     assert client.get("/defect", headers=headers).headers["x-request-id"] == "mine-2"
     assert "GET /defect failed: mine-2" in caplog.text
+
+
+BOMB: Any = {
+    "type": "object",
+    "properties": {"a": {"allOf": [{"pattern": f"a{{{count}}}"} for count in range(60)]}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+FORM = {"type": "json_schema", "json_schema": {"name": "x", "schema": BOMB}}
+TOOL = {"type": "function", "function": {"name": "x", "parameters": BOMB, "strict": True}}
+CHOICE = {"type": "function", "function": {"name": "x"}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response_format": FORM},
+        {"response_format": FORM, "stream": True},
+        {"tools": [TOOL], "tool_choice": CHOICE},
+    ],
+    ids=["format", "stream", "tools"],
+)
+def test_a_schema_that_merges_too_much_is_the_clients_error(parts: Make, fields: Any) -> None:
+    body = {"model": "toy", "messages": [{"role": "user", "content": "a"}], **fields}
+    with client_of(parts()) as client:
+        answer = client.post("/v1/chat/completions", json=body)
+    assert answer.status_code == 400, answer.text
+    assert "/properties/a: 60 patterns" in answer.json()["error"]["message"]

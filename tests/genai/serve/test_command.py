@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from genai_layer.serve.run import RequestThreads
 from genai_layer.tools.serve import main
 
 _WITHOUT = """
@@ -76,3 +78,12 @@ def test_without_the_extra_one_line_names_it(toy: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     line = 'the package fastapi is not installed; pip install "./genai_layer[serve]"\n'
     assert (done.returncode, done.stderr) == (2, f"npu-serve: {line}")
+
+
+def test_a_thread_that_still_works_does_not_hold_the_server() -> None:
+    ended = threading.Event()
+    threads = RequestThreads(1)
+    threads.submit(ended.wait, 30)
+    threads.shutdown(wait=True)
+    assert not ended.is_set()
+    ended.set()

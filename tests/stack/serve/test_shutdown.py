@@ -85,30 +85,6 @@ def test_a_second_signal_ends_at_once(serve_demo: Serve, serve_load: Any) -> Non
         asyncio.run(shut_down(server))
 
 
-def test_a_grammar_without_end_does_not_hold_the_server(serve_demo: Serve) -> None:
-    """llguidance does not end with these patterns, and cannot be interrupted."""
-    patterns = [{"pattern": f"a{{{number}}}"} for number in range(60)]
-    schema = {"type": "object", "properties": {"a": {"allOf": patterns}}, "required": ["a"]}
-    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
-    messages = [{"role": "user", "content": "a"}]
-    body = json.dumps({"model": "demo", "messages": messages, "response_format": form})
-    head = (
-        "POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-
-    async def shut_down(server: Any) -> None:
-        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(f"{head}{body}".encode())
-        await asyncio.sleep(1)
-        server.process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(server.process.wait, 20) == 0
-        writer.close()
-
-    with serve_demo("--grace", "0.1") as server:
-        asyncio.run(shut_down(server))
-
-
 def filled_pipe() -> tuple[int, int]:
     """Return the ends of a pipe that takes no byte more."""
     output, pipe = os.pipe()

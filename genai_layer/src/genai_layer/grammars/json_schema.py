@@ -24,6 +24,7 @@ from genai_layer.grammars.expressions import (
     TextUntil,
     repeated,
 )
+from genai_layer.grammars.merges import check_merges
 from genai_layer.grammars.references import at_pointer, extended, with_pointers
 from genai_layer.grammars.regex import parse_regex
 from genai_layer.grammars.schema_rules import NOTES, rewrite
@@ -60,13 +61,15 @@ def guided_schema(schema: Any) -> Any:
 
     Raises:
         ConfigError: a keyword for schemas by name has another value, a reference leads to no place
-            of the schema, or a bound excludes all answers.
+            of the schema, a bound excludes all answers, or too much is merged.
     """
     if not isinstance(schema, dict):
         return schema
     root, schemas = with_pointers(cast(dict[str, Any], schema))
     rewrite(schemas, root)
-    return {"x-guidance": _OPTIONS, **_closed(root)}
+    guided = {"x-guidance": _OPTIONS, **_closed(root)}
+    check_merges(guided)
+    return guided
 
 
 def _closed(schema: Any) -> Any:

@@ -46,11 +46,11 @@ _FLOODED = ("asyncio", "uvicorn.error", "genai_layer.serve.connections")
 """Loggers whose records clients cause."""
 
 
-class _Threads(ThreadPoolExecutor):
+class RequestThreads(ThreadPoolExecutor):
     """Threads of requests, which the end of the event loop does not wait for."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End; a thread that still works, e.g. on a grammar without end, ends with the process."""
+        """End; a thread that still works, e.g. on a long prompt, ends with the process."""
         super().shutdown(wait=False, cancel_futures=True)
 
 
@@ -103,7 +103,7 @@ class Server(uvicorn.Server):
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until a signal arrives; see ``uvicorn.Server``."""
         self._loop = asyncio.get_running_loop()
-        self._loop.set_default_executor(_Threads(thread_name_prefix="npu-serve work"))
+        self._loop.set_default_executor(RequestThreads(thread_name_prefix="npu-serve work"))
         await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
