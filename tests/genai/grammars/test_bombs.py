@@ -116,6 +116,15 @@ COPIES: dict[str, Any] = {
             for number in range(500)
         },
     },
+    "a large multiple": {"type": "integer", "multipleOf": 7_699_307},
+    "a product of multiples": {
+        "type": "number",
+        "allOf": [{"multipleOf": value} for value in (99991, 0.7, 11)],
+    },
+    "many multiples": {
+        "type": "array",
+        "prefixItems": [{"type": "integer", "multipleOf": 19993 + 2 * k} for k in range(30)],
+    },
     "at least one property": {
         "type": "object",
         "properties": {f"p{k}": {} for k in range(1500)},
@@ -210,6 +219,13 @@ USUAL: dict[str, Any] = {
             }
             for k in range(30)
         ],
+    },
+    "multiples": {
+        "type": "object",
+        "properties": {
+            f"p{k}": {"type": "number", "multipleOf": value}
+            for k, value in enumerate([1e-8, 0.01, 0.25, 7, 3600, 86400, 1e6, 10**9, *[65536] * 9])
+        },
     },
     "at least one of many": {
         "type": "object",

@@ -2,8 +2,8 @@
 
 llguidance counts the steps of its work, and stops after too many of them, but does not bound a
 single step: one step of merged patterns takes the product of their branches. Nor does it count the
-copies of merged schemas, the pairs of patternProperties, and the pairs of properties of which one
-is required. So these are bounded before llguidance runs.
+copies of merged schemas, the pairs of patternProperties, the pairs of properties of which one is
+required, and the remainders of multipleOf. So these are bounded before llguidance runs.
 
 Source: llguidance, parser/src/json/schema.rs, shared_context.rs and compiler.rs; derivre,
 src/relevance.rs; measured, tests/genai/grammars/test_bombs.py.
@@ -15,6 +15,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -56,6 +57,7 @@ def check_merges(root: Schema) -> None:
             seen.add(same)
             for merged in walk.merged(place, schemas):
                 _check_branches(place, {one["pattern"] for one in merged if _has_pattern(one)})
+                walk.count_multiples(place, merged)
                 pending += walk.parts(place, merged)
 
 
@@ -66,6 +68,7 @@ class _Walk:
         self._root = root
         self._left = _MOST_COPIED
         self._sizes = dict[int, int]()
+        self._remainders = set[int]()
 
     def merged(
         self,
@@ -115,6 +118,12 @@ class _Walk:
             inner = [_item(one, index) for one in merged]
             yield extended(extended(place, "items"), index), _schemas(inner)
 
+    def count_multiples(self, place: str, merged: list[Schema]) -> None:
+        """Count the remainders of the multiples that a number has to be, which are states."""
+        remainders = _remainders([one["multipleOf"] for one in merged if _has_multiple(one)])
+        self._count(place, _STEP * remainders * (remainders not in self._remainders))
+        self._remainders.add(remainders)
+
     def _count_pairs(self, place: str, merged: list[Schema], names: int, keys: list[str]) -> None:
         """Count the pairs of properties, and those of patternProperties, for each merge."""
         several = sum("patternProperties" in one for one in merged)
@@ -130,8 +139,8 @@ class _Walk:
         if self._left < 0:
             raise ConfigError(
                 f"json_schema: {place or 'the root'}: too many schemas are merged by allOf, $ref, "
-                "anyOf or oneOf, or too many properties by patternProperties or minProperties; "
-                "leave some out"
+                "anyOf or oneOf, or too many properties by patternProperties or minProperties, or "
+                "multipleOf is too large; leave some out"
             )
 
     def _size(self, schema: Schema) -> int:
@@ -175,6 +184,32 @@ def _branches(pattern: str) -> int:
 
 def _has_pattern(schema: Schema) -> bool:
     return isinstance(schema.get("pattern"), str)
+
+
+def _has_multiple(schema: Schema) -> bool:
+    value: Any = schema.get("multipleOf")
+    return isinstance(value, int | float) and 0 < abs(value) < 1e300
+
+
+def _remainders(multiples: list[float]) -> int:
+    """Return the number of remainders of a decimal number by the least common multiple.
+
+    llguidance computes the product with 32 bits.
+    """
+    parts = [Fraction(repr(abs(value))) for value in multiples]
+    scale = max((10 ** _decimals(part) for part in parts), default=1)
+    whole = [int(part * scale) for part in parts]
+    if len(whole) > 1 and math.prod(whole) >= 1 << 32:
+        return _MOST_COPIED
+    found = math.lcm(*whole)
+    while found % 10 == 0:
+        found //= 10
+    return found
+
+
+def _decimals(value: Fraction) -> int:
+    """Return the digits after the point of a number that ends."""
+    return next(digits for digits in range(400) if (value * 10**digits).denominator == 1)
 
 
 def _schemas(values: Any) -> list[Schema]:
