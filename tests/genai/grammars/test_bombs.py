@@ -99,6 +99,9 @@ COPIES: dict[str, Any] = {
             for k in range(60)
         ]
     },
+    "many lists of one option": {
+        "allOf": [{"anyOf": [{"type": "string", "minLength": k}]} for k in range(2000)]
+    },
     "a long text for each option": {
         "allOf": [
             {"const": "a" * 50_000},

@@ -70,35 +70,31 @@ class _Walk:
         self._sizes = dict[int, int]()
         self._remainders = set[int]()
 
-    def merged(
-        self,
-        place: str,
-        pending: Sequence[Schema],
-        known: Sequence[Schema] = (),
-        choices: Sequence[list[Schema]] = (),
-    ) -> Iterator[list[Schema]]:
+    def merged(self, place: str, schemas: Sequence[Schema]) -> Iterator[list[Schema]]:
         """Yield the schemas that apply together, for each choice of options.
 
         Args:
             place: JSON pointer to them.
-            pending: schemas of the place, without those that they refer to.
-            known: schemas of the place, with those that they refer to.
-            choices: lists of options of the known schemas.
+            schemas: schemas of the place, without those that they refer to.
         """
-        pending, found, left = [*pending], [*known], [*choices]
-        while pending:
-            schema = pending.pop()
-            self._count(place, _STEP)
-            found.append(schema)
-            pending += [*_schemas(schema.get("allOf")), *self._referred(schema)]
-            left += [_schemas(schema[name]) for name in _OPTIONS if name in schema]
-        if left:
-            for option in left.pop():
-                yield from self.merged(place, [option], found, left)
-        else:
-            own = [schema for schema in found if schema.keys() - _BARE]
-            self._count(place, sum(map(self._size, own)) if len(own) > 1 else 0)
-            yield own
+        choices: list[tuple[list[Schema], list[Schema], list[list[Schema]]]]
+        choices = [([*schemas], [], [])]
+        while choices:
+            pending, found, left = choices.pop()
+            while pending:
+                schema = pending.pop()
+                self._count(place, _STEP)
+                found.append(schema)
+                pending += [*_schemas(schema.get("allOf")), *self._referred(schema)]
+                left += [_schemas(schema[name]) for name in _OPTIONS if name in schema]
+            if left:
+                *rest, options = left
+                self._count(place, len(options) * (len(found) + len(rest)))
+                choices += [([option], [*found], [*rest]) for option in reversed(options)]
+            else:
+                own = [schema for schema in found if schema.keys() - _BARE]
+                self._count(place, sum(map(self._size, own)) if len(own) > 1 else 0)
+                yield own
 
     def parts(self, place: str, merged: list[Schema]) -> Iterator[tuple[str, list[Schema]]]:
         """Yield the places within a value, and the schemas that apply there."""
