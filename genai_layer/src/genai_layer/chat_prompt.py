@@ -29,6 +29,7 @@ from genai_layer.chat_history import ChatHistory, Message
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.encoding import check_characters
 from genai_layer.errors import PromptError, TemplateError
+from genai_layer.long_texts import encode_texts
 from genai_layer.npu import StaticLengths
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.prompt import Chat, Prompt
@@ -85,8 +86,9 @@ class ControlTokens:
             renamed += text[at:begin], self._copy.aliases[text[begin:end]]
             at = end
         ids = self._copy.encode("".join(renamed) + text[at:])
+        known = set(ids)
         for begin, end in set(self.spans(text)) - set(chosen):
-            if self._ids[text[begin:end]] in ids:
+            if self._ids[text[begin:end]] in known:
                 raise PromptError(
                     f"a message has {text[begin:end]!r}, a special token that is a word of this "
                     "vocabulary, too; remove it from the message"
@@ -110,9 +112,8 @@ class _Copy:
         """Special tokens by the ids of their aliases."""
 
     def encode(self, text: str) -> list[int]:
-        # encode would hold the interpreter's lock.
-        (encoded,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
-        return encoded.ids
+        (ids,) = encode_texts(self._tokenizer, [text], add_special_tokens=False)
+        return ids
 
 
 def _renamed(token: AddedToken, content: str) -> AddedToken:

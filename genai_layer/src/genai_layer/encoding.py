@@ -20,10 +20,8 @@ import tokenizers
 from genai_layer.checked import read_as, read_named
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.kinds import Unsigned
+from genai_layer.long_texts import Text, encode_texts
 from genai_layer.results import TokenizedInputs
-
-Text = str | tuple[str, str]
-"""A text, or a pair that the tokenizer joins."""
 
 _FIRST = ("prompts", "prompt", "prompts_1")
 _SECOND = "prompts_2"
@@ -145,9 +143,9 @@ def encode_rows(
 
     Raises:
         ConfigError: the special tokens alone are longer than the truncation allows.
+        CancelledError, GenAIError: see ``encode_texts``.
     """
-    encoded = tokenizer.encode_batch_fast(list(texts), add_special_tokens=add_special_tokens)
-    rows = [one.ids for one in encoded]
+    rows = encode_texts(tokenizer, texts, add_special_tokens)
     if truncation is None:
         return rows
     return [

@@ -1,11 +1,17 @@
-"""Threads for the work of requests: short work side by side, long work one at a time."""
+"""Threads for the work of requests: short work side by side, long work one at a time.
+
+If the client leaves, work that has not begun never begins, and the encoding of a long text ends.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from genai_layer.long_texts import needed_until
 
 T = TypeVar("T")
 
@@ -24,11 +30,20 @@ class Workers:
         self._one = ThreadPoolExecutor(1, "npu-serve long work")
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
-        """Return the result of work; if the client leaves, work that has not begun never begins.
+        """Return the result of work.
 
         Args:
             size: characters, bytes or tokens that the work reads.
             work: called in a thread.
         """
+        left = threading.Event()
+
+        def work_for_client() -> T:
+            with needed_until(left):
+                return work()
+
         threads = self._one if size > LONG else None
-        return await asyncio.get_running_loop().run_in_executor(threads, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(threads, work_for_client)
+        finally:
+            left.set()

@@ -17,6 +17,7 @@ from genai_layer.errors import PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import PerfMetrics, RawPerfMetrics
 from genai_layer.prompt import Prompt
+from genai_layer.prompt_limits import fitted
 from genai_layer.serve.engine.activity import Commons, timed_out
 from genai_layer.serve.engine.running import RunningRequest
 from genai_layer.serve.engine.stepper import Stepper
@@ -173,8 +174,11 @@ class ServedTextModel:
             prompt = await self.encode_text(prompt)
         made = Prompt(prompt) if isinstance(prompt, list) else prompt
         number = next(self._numbers)
-        add = partial(self.pipeline.add_prompt, number, made, config)
         with self._place_in_queue():
+            # Fitted before: shorter chats are encoded for a client that stays, but any is added.
+            fit = partial(fitted, made, self.pipeline.get_lengths())
+            made = await self._workers.run(len(made.ids), fit)
+            add = partial(self.pipeline.add_prompt, number, made, config)
             handle, count = await _added(self._workers.run(len(made.ids), add))
         times = RequestTimes(self._metrics, self.name, count, arrived)
         left = max(self._limits.timeout - (time.monotonic() - arrived), 0)
