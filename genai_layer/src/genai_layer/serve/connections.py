@@ -1,9 +1,10 @@
-"""Connections: a bound of their number, a time for the head of a request, errors as JSON.
+"""Connections: a bound of their number, times for a head and for readers, errors as JSON.
 
-uvicorn bounds the requests in progress, but neither connections that send none nor the time of a
-head, and answers with plain text. A connection waits while its request is not complete. If too many
-are open, a new one replaces the one that has waited longest; if none waits, a new one gets 503 for
-all requests but those for the server's health.
+uvicorn bounds the requests in progress, but neither connections that send none, nor the time of a
+head, nor the time in which a client takes what is sent, and answers with plain text. A connection
+waits while its request is not complete. If too many are open, a new one replaces the one that has
+waited longest; if none waits, a new one gets 503 for all requests but those for the server's
+health.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -27,6 +29,7 @@ from genai_layer.serve.errors import (
     error_response,
 )
 from genai_layer.serve.limits import Limits
+from genai_layer.serve.linger import lingering
 from genai_layer.serve.middleware import CLOSE
 
 _log = logging.getLogger(__name__)
@@ -60,19 +63,18 @@ class Connections:
     """Open connections of a server.
 
     Args:
-        limits: bounds of their number, and of the time of a head.
+        limits: bounds of their number, and of the times of a head and of a reader.
     """
 
     def __init__(self, limits: Limits) -> None:
-        self.head_timeout = limits.head_timeout
-        """Seconds in which the head of a request arrives."""
-        self._limits = limits
+        self.limits = limits
+        """Bounds of the connections."""
         self._open: dict[Connection, None] = {}
         """Open connections; the one that has waited longest is first among those that wait."""
 
     @property
     def _full(self) -> bool:
-        return len(self._open) > self._limits.connections
+        return len(self._open) > self.limits.connections
 
     def protocol(self) -> type[asyncio.Protocol]:
         """Return the protocol, as ``uvicorn.Config`` takes it."""
@@ -88,7 +90,7 @@ class Connections:
             return True
         _log.warning(
             "more than %d connections: those that wait longest are closed, others get 503",
-            self._limits.connections,
+            self.limits.connections,
         )
         longest = next((other for other in self._open if other.waits and other is not one), None)
         if longest is not None:
@@ -122,12 +124,19 @@ class Connection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """True if the server waits for the rest of a request, or for the next one."""
-        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        """True if the server waits for the rest of a request, for the next one, or for the end."""
+        return self.transport.is_closing() or self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    @property
+    def _sends(self) -> bool:
+        """True if the client may be sending: a request is not complete, or another one follows."""
+        unread, _ = self.conn.trailing_data
+        return bool(unread) or self.conn.their_state in (h11.SEND_BODY, h11.ERROR)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
-        super().connection_made(transport)
+        _abort_unread(transport, self._opened.limits.write_timeout)
+        super().connection_made(lingering(transport, lambda: self._sends, self._opened.limits))
         if not self._opened.enter(self):
             self.app_state = {**self.app_state, _SURPLUS: True}
         self._wait_for_head()
@@ -161,25 +170,33 @@ class Connection(H11Protocol):
 
     def refuse(self, error: ServeError) -> None:
         """Close the connection, after an answer if the client has sent something."""
+        self._stop_waiting()
         asked = self.conn.their_state is not h11.IDLE or self.conn.trailing_data[0]
         if asked:
             with contextlib.suppress(h11.LocalProtocolError):  # a response has begun
                 for event in _events(error):
                     self.transport.write(self.conn.send(event) or b"")
+        self._leave_cycle()
         self.transport.close()
 
     def make_room(self) -> None:
         """Close the connection at once, even if the client does not read."""
         self.refuse(_full())
-        if self.transport.get_write_buffer_size():
-            self.transport.abort()
+        self.transport.abort()
+
+    def _leave_cycle(self) -> None:
+        """Report the client's end to the application, before the connection's."""
+        if self.cycle:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self.flow.resume_writing()
 
     def _wait_for_head(self) -> None:
         self._stop_waiting()
-        self._timer = self.loop.call_later(self._opened.head_timeout, self._give_up)
+        self._timer = self.loop.call_later(self._opened.limits.head_timeout, self._give_up)
 
     def _give_up(self) -> None:
-        seconds = self._opened.head_timeout
+        seconds = self._opened.limits.head_timeout
         text = f"the head of the request did not arrive within {seconds:g} s; send it faster"
         self.refuse(HeadTimeout(text, headers=CLOSE))
 
@@ -187,6 +204,16 @@ class Connection(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _abort_unread(transport: asyncio.Transport, seconds: float) -> None:
+    """Let the kernel abort a connection whose client does not take what was sent in time.
+
+    Source: tcp(7), TCP_USER_TIMEOUT; other systems than Linux have none.
+    """
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        one: socket.socket = transport.get_extra_info("socket")
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
 
 
 def _events(error: ServeError) -> list[h11.Event]:

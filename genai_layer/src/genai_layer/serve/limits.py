@@ -21,6 +21,8 @@ class Limits:
     """Seconds in which a request's body arrives."""
     head_timeout: float = 10.0
     """Seconds in which the head of a request arrives, or a connection ends."""
+    write_timeout: float = 30.0
+    """Seconds in which a client takes what is sent; else the connection is aborted."""
     connections: int = 512
     """Connections that are open at a time."""
     lenient: bool = False
