@@ -42,6 +42,8 @@ class Client:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
+        self.message = ""
+        """Message of the last error."""
 
     async def ask(self, data: bytes) -> tuple[int, Any]:
         """Return the status and the JSON of an answer; 0 if the connection ends before."""
@@ -63,7 +65,9 @@ class Client:
         if status != 200:
             assert fields.count("connection: close") == 1
             assert await self.ended()
-        return status, body.get("error", {}).get("code")
+        error = body.get("error", {})
+        self.message = error.get("message", "")
+        return status, error.get("code")
 
     async def ended(self) -> bool:
         """Return whether the server has closed the connection, at its end."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.genai.serve.conftest import Parts
+from tests.genai.serve.conftest import Parts, run
 
 from genai_layer.serve.access import Access
 from genai_layer.serve.app import create_app
 from genai_layer.serve.errors import ForeignOrigin, UnknownHost
-from genai_layer.serve.hosts import Hosts, parse_host
+from genai_layer.serve.hosts import Hosts, parse_host, parse_origin
 
 Make = Callable[..., Parts]
 
@@ -91,6 +93,50 @@ def test_a_name_has_neither_scheme_nor_port(text: str) -> None:
         parse_host(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*",
+        "null",
+        "https://a.example",
+        "http://localhost:3000",
+        "http://127.0.0.1:3000",
+        "http://[::1]:3000",
+        "https://a.example:80",
+        "chrome-extension://abcdef",
+        "app://localhost",
+    ],
+)
+def test_an_origin_is_as_browsers_write_it(text: str) -> None:
+    assert parse_origin(text) == parse_origin(text.upper()) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a.example",
+        "localhost:3000",
+        "https://a.example/",
+        "https://a.example/path",
+        "https://a.example?a",
+        "https://user@a.example",
+        "https://*.example",
+        "https://ä.example",
+        "https://",
+        "https://a.example:443",
+        "http://a.example:80",
+        "http://a.example:080",
+        "http://a.example:65536",
+        "http://a.example:",
+        "http://[0:0:0:0:0:0:0:1]",
+    ],
+)
+def test_an_origin_that_matches_no_page_is_rejected(text: str) -> None:
+    with pytest.raises(ValueError, match=r"origin|browsers|no name"):
+        parse_origin(text)
+
+
 def scope_of(method: str = "POST", **headers: str) -> dict[str, Any]:
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     return {"type": "http", "method": method, "path": "/v1/completions", "headers": raw}
@@ -155,6 +201,45 @@ def test_no_route_answers_to_another_name_or_origin(parts: Make) -> None:
                 assert given.json()["error"]["message"].startswith("Origin: ")
     own = client.post("/v1/completions", json={}, headers={"Origin": "http://127.0.0.1:8000"})
     assert own.json()["error"]["message"] == "model: is missing; add it"
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://127.0.0.1:8000/health", "127.0.0.1:8000", 200),
+        ("HTTP://LocalHost:8000/health?a=b", None, 200),
+        ("http://127.0.0.1:8000", "127.0.0.1:8000", 200),
+        ("http://[::1]:8000/v1/models", "evil.example", 200),
+        ("http://127.0.0.1/page/../nowhere", "127.0.0.1", 404),
+        ("http://evil.example/health", "127.0.0.1:8000", 421),
+        ("http://127.0.0.1@evil.example/health", "127.0.0.1:8000", 421),
+        ("http:///health", "127.0.0.1:8000", 421),
+        ("https://127.0.0.1:8000/health", "127.0.0.1:8000", 404),
+        ("http%3A//127.0.0.1:8000/health", "127.0.0.1:8000", 404),
+    ],
+)
+def test_the_host_of_a_target_replaces_the_header(
+    parts: Make, target: str, host: str | None, status: int
+) -> None:
+    made = parts()
+    app = create_app(made.models, made.commons)
+    raw, _, query = target.encode().partition(b"?")
+    scope = scope_of("GET", **({} if host is None else {"host": host}))
+    scope |= {"path": unquote(raw.decode()), "raw_path": raw, "query_string": query}
+    scope |= {"http_version": "1.1", "scheme": "http", "server": None, "client": None}
+    sent: list[Any] = []
+    given = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Any:
+        if not given:
+            await asyncio.sleep(60)
+        return given.pop()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    run(app(scope, receive, send))
+    assert sent[0]["status"] == status
 
 
 def test_no_answer_leads_to_another_host(parts: Make) -> None:

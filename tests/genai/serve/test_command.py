@@ -50,6 +50,7 @@ def test_errors_are_one_line(
         ["--max-connections", "0"],
         ["--host", "http://a.example"],
         ["--allow-host", "a.example:80"],
+        ["--cors-origin", "https://a.example/"],
     ],
 )
 def test_wrong_options_are_usage_errors(toy: Path, options: list[str]) -> None:

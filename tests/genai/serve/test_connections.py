@@ -105,23 +105,36 @@ def test_beyond_the_bound_only_health_is_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "message"),
     [
-        b"\x16\x03\x01\x02\x00\r\n\r\n",
-        b"GET / HTTP/1.1\r\n\r\n",  # without a host
-        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        b"GET / HTTP/9\r\nHost: a\r\n\r\n",
-        b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
-        CHUNKED + b"x\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\nA: " + b"a" * 70_000,
-        HEALTH + b"nonsense\r\n\r\n",
+        (b"\x16\x03\x01\x02\x00\r\n\r\n", "the request is no HTTP/1.1: illegal request line"),
+        (b"GET / HTTP/1.1\r\n\r\n", "Host: the header is missing"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "Host: the header is given twice"),
+        (b"GET / HTTP/9\r\nHost: a\r\n\r\n", "the request is no HTTP/1.1: illegal request line"),
+        (b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n", "the request is no HTTP/1.1: illegal request"),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\nA\r\n\r\n",
+            "the request is no HTTP/1.1: illegal header line",
+        ),
+        (POST.replace(b"9", b"-1"), "Content-Length: the value is no length"),
+        (POST.replace(b"9", b"9" * 21), "Content-Length: the value is no length"),
+        (POST.replace(b"9", b"1\r\nContent-Length: 2"), "Content-Length: two lengths are given"),
+        (POST.replace(b"9", b"1, 2"), "Content-Length: two lengths are given"),
+        (CHUNKED.replace(b"chunked", b"gzip"), "Transfer-Encoding: the coding is not supported"),
+        (
+            CHUNKED.replace(b"chunked", b"chunked\r\nTransfer-Encoding: chunked"),
+            "Transfer-Encoding: the header is given twice",
+        ),
+        (CHUNKED + b"x\r\n", "the request is no HTTP/1.1: illegal chunk header"),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\nA: " + b"a" * 70_000,
+            "the head of the request, or of a chunk",
+        ),
+        (HEALTH + b"nonsense\r\n\r\n", "the request is no HTTP/1.1: illegal request line"),
     ],
     ids=lambda data: repr(data[:50]),
 )
-def test_bytes_that_are_no_http_get_json(data: bytes) -> None:
+def test_bytes_that_are_no_http_get_json(data: bytes, message: str) -> None:
     async def ask() -> None:
         async with serving() as server:
             client = await server.client()
@@ -129,6 +142,8 @@ def test_bytes_that_are_no_http_get_json(data: bytes) -> None:
             if data.startswith(HEALTH):
                 assert await client.answer() == (200, None)
             assert await client.answer() == (400, "malformed_http")
+            assert client.message.startswith(message)
+            assert "; send " in client.message
 
     run(ask())
 

@@ -107,6 +107,32 @@ def test_records_that_clients_cause_are_one_a_minute(
     assert sorted(lines) == sorted([*lost, *["another kind"] * 3, "each", "each"])
 
 
+def test_a_defect_has_one_stack_a_minute_for_each_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    places: list[Any] = [
+        lambda: {}["one"],
+        lambda: [][1],
+    ]
+    output = Output()
+    with logging_alone(output):
+        for request in range(130):
+            now[0] = float(request)
+            for place in places:
+                try:
+                    place()
+                except LookupError:
+                    logging.getLogger("any").exception("request %d failed", request)
+    output.close()
+    text = capsys.readouterr().err
+    assert text.count("Traceback") == 6
+    heads = [line for line in text.splitlines() if line.startswith("request")]
+    ends = ("0 failed", "60 failed (and 59 times before)", "120 failed (and 59 times before)")
+    assert heads == [f"request {end}" for end in ends for _ in places]
+
+
 def test_a_connection_without_a_file_handle_is_one_line() -> None:
     def record() -> Any:
         try:
@@ -114,7 +140,7 @@ def test_a_connection_without_a_file_handle_is_one_line() -> None:
         except OSError:
             return logging.LogRecord("asyncio", 40, "", 0, "socket.accept() …", (), sys.exc_info())
 
-    throttle, first = Throttle(), record()
+    throttle, first = Throttle(()), record()
     assert throttle.filter(first)
     line = logging.Formatter().format(first)
     assert line == "no connection is accepted: Too many open files; raise ulimit -n"

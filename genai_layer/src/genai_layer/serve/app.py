@@ -28,6 +28,7 @@ from genai_layer.serve.middleware import Exchange
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.openai.streams import REPLY_ID
 from genai_layer.serve.openai.validation import describe, rejection
+from genai_layer.serve.targets import OriginForm
 
 _log = logging.getLogger(__name__)
 
@@ -128,6 +129,7 @@ def create_app(
             expose_headers=[request_id.HEADER, REPLY_ID],
         )
     app.add_middleware(request_id.RequestId)
+    app.add_middleware(OriginForm)
     return app
 
 

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import sys
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -34,11 +35,28 @@ from genai_layer.serve.middleware import CLOSE
 
 _log = logging.getLogger(__name__)
 
+_MOST_HEAD = 1 << 16
+"""Bytes of a head that has not ended."""
+
 HEALTH = "/health"
 """Path that every connection may request."""
 
 _SURPLUS = "npu_serve.surplus"
 """Entry of the ASGI state of connections beyond the bound."""
+
+_NO_HTTP = "the request is no HTTP/1.1: {}; send HTTP/1.1"
+_MALFORMED = {
+    "Receive buffer too long": "the head of the request, or of a chunk of its body, has more than "
+    f"{_MOST_HEAD} bytes; send fewer or shorter header fields",
+    "Missing mandatory Host: header": "Host: the header is missing; send the server's name",
+    "Found multiple Host: headers": "Host: the header is given twice; send one",
+    "conflicting Content-Length headers": "Content-Length: two lengths are given; send one",
+    "bad Content-Length": "Content-Length: the value is no length; send a number of bytes",
+    "multiple Transfer-Encoding headers": "Transfer-Encoding: the header is given twice; send one",
+    "Only Transfer-Encoding: chunked is supported": "Transfer-Encoding: the coding is not "
+    "supported; send chunked, or a Content-Length",
+}
+"""Texts of errors by h11's reason; other reasons are quoted."""
 
 
 def check_room(scope: Scope) -> None:
@@ -119,6 +137,7 @@ class Connection(H11Protocol):
 
     def __init__(self, *, opened: Connections, **values: Any) -> None:
         super().__init__(**values)
+        self.conn = h11.Connection(h11.SERVER, _MOST_HEAD)
         self._opened = opened
         self._timer: asyncio.TimerHandle | None = None
 
@@ -165,8 +184,9 @@ class Connection(H11Protocol):
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Reject bytes that are no HTTP."""
-        self.refuse(BadHttp(f"{msg.rstrip('.')}; send HTTP/1.1", headers=CLOSE))
+        """Reject bytes that are no HTTP, by the reason that h11 raised."""
+        reason = str(sys.exc_info()[1] or msg)
+        self.refuse(BadHttp(_MALFORMED.get(reason, _NO_HTTP.format(reason)), headers=CLOSE))
 
     def refuse(self, error: ServeError) -> None:
         """Close the connection, after an answer if the client has sent something."""

@@ -1,6 +1,6 @@
-"""Names and addresses of a server, and the header ``Host`` that names one.
+"""Names and addresses of a server, the header ``Host`` that names one, and origins of pages.
 
-Source: RFC 9110, 7.2 (Host); RFC 6761, 6.3 (localhost).
+Source: RFC 9110, 7.2 (Host); RFC 6761, 6.3 (localhost); RFC 6454, 6.2 (Origin).
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _HOST = re.compile(r"(?:\[(?P<literal>[^]]*)\]|(?P<name>[^:\[\]]+))(?::[0-9]*)?")
 """A name or an IPv4 address, or an IPv6 address in brackets; and a port."""
+
+_ORIGIN = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[^/:@?#\[\]]+|\[[^]]+\])(?P<port>:\d+)?"
+)
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
@@ -64,3 +69,24 @@ def parse_host(text: str) -> str | Address:
             raise ValueError(f"{text!r} is no name of a host") from None
         return name
     return getattr(address, "ipv4_mapped", None) or address
+
+
+def parse_origin(text: str) -> str:
+    """Return an origin as browsers write it; ``*`` for all, ``null`` for pages without one.
+
+    Raises:
+        ValueError: no browser sends such an origin.
+    """
+    origin = text.lower()
+    if origin in ("*", "null"):
+        return origin
+    match = _ORIGIN.fullmatch(origin)
+    if match is None:
+        raise ValueError("an origin is SCHEME://HOST[:PORT], without a path or a slash at its end")
+    scheme, host, port = match["scheme"], match["host"], match["port"] or ""
+    if port and (port == _DEFAULT_PORTS.get(scheme) or port != f":{int(port[1:]) & 0xFFFF}"):
+        raise ValueError(f"browsers send no port {port[1:]} with {scheme}; leave it out")
+    parsed = parse_host(host.strip("[]"))
+    if not isinstance(parsed, str) and host.strip("[]") != str(parsed):
+        raise ValueError(f"browsers write the address {host} as {parsed}")
+    return origin

@@ -13,7 +13,9 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Generator
+import traceback
+from collections import Counter
+from collections.abc import Collection, Generator
 from typing import TextIO
 
 _MOST = 1000
@@ -72,28 +74,23 @@ def _let_go(stream: TextIO) -> None:
 
 @contextlib.contextmanager
 def logging_to(output: Output, *flooded: str) -> Generator[None]:
-    """Write log records as lines of stderr.
+    """Write log records as lines of stderr; of those with a stack, one of a place a minute.
 
     Args:
         output: writes them.
         flooded: loggers whose records clients cause; one of a kind a minute is written.
     """
-    root, throttle = logging.getLogger(), Throttle()
-    handler = _Handler(output)
+    root, handler = logging.getLogger(), _Handler(output)
+    handler.addFilter(Throttle(flooded))
     if root.handlers:
         handler.setFormatter(root.handlers[0].formatter)
     else:
         handler.setLevel(logging.WARNING)  # as logging does without a handler
     kept, root.handlers[:] = root.handlers[:], [handler]
-    loggers = [logging.getLogger(name) for name in flooded]
-    for logger in loggers:
-        logger.addFilter(throttle)
     try:
         yield
     finally:
         root.handlers[:] = kept
-        for logger in loggers:
-            logger.removeFilter(throttle)
 
 
 class _Handler(logging.Handler):
@@ -111,12 +108,22 @@ _NO_HANDLE = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Throttle(logging.Filter):
-    """Filter that passes one record of a kind a minute; a kind is the text without its values."""
+    """Filter that passes one record of a kind a minute, with the number of those left out.
 
-    def __init__(self) -> None:
+    A record with a stack is of the kind of its place, the code that raised the error; others are of
+    the kind of their text without its values.
+
+    Args:
+        flooded: loggers whose records without a stack are left out, too.
+    """
+
+    def __init__(self, flooded: Collection[str]) -> None:
         super().__init__()
-        self._passed: dict[str, float] = {}
+        self._flooded = flooded
+        self._passed: dict[object, float] = {}
         """Times of the last records."""
+        self._left_out = Counter[object]()
+        """Records since then."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is written; that of a refused connection without its stack."""
@@ -124,8 +131,22 @@ class Throttle(logging.Filter):
         if isinstance(error, OSError) and error.errno in _NO_HANDLE:
             record.msg = f"no connection is accepted: {error.strerror}; raise ulimit -n"
             record.args, record.exc_info = (), None
-        kind, now = str(record.msg).partition("\n")[0], time.monotonic()
+        elif error is None and record.name not in self._flooded:
+            return True
+        kind, now = _kind(record), time.monotonic()
         if now - self._passed.get(kind, -_INTERVAL) < _INTERVAL:
+            self._left_out[kind] += 1
             return False
         self._passed[kind] = now
+        count = self._left_out.pop(kind, 0)
+        if count and record.exc_info:
+            record.msg, record.args = f"{record.getMessage()} (and {count} times before)", ()
         return True
+
+
+def _kind(record: logging.LogRecord) -> object:
+    """Return the kind of a record; each logger that reports an error has its own."""
+    stack = traceback.extract_tb(record.exc_info[2], limit=-1) if record.exc_info else []
+    if stack:
+        return record.name, stack[0].filename, stack[0].lineno
+    return str(record.msg).partition("\n")[0]

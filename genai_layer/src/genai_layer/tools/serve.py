@@ -35,7 +35,7 @@ import click
 
 from genai_layer import GenAIError, PropertyError
 from genai_layer.serve.engine.contract import Kind
-from genai_layer.serve.hosts import parse_host
+from genai_layer.serve.hosts import parse_host, parse_origin
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.spec import ModelSpec, Settings
 from genai_layer.tools.pipeline_options import folders, loading, properties_of, property_option
@@ -86,6 +86,14 @@ def _host(text: str) -> str:
     except ValueError:
         raise click.BadParameter(f"{text!r} is no name or address of a host") from None
     return text
+
+
+def _origin(text: str) -> str:
+    """Read an origin of pages."""
+    try:
+        return parse_origin(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} matches no page: {error}") from None
 
 
 @click.command("npu-serve", cls=Command, help=__doc__)
@@ -139,6 +147,7 @@ def _host(text: str) -> str:
     "--cors-origin",
     "cors_origins",
     metavar="ORIGIN",
+    type=_origin,
     multiple=True,
     help="origin whose pages may send requests, e.g. https://example.com; repeatable",
 )

@@ -139,10 +139,10 @@ _JSON = st.recursive(
 )
 
 
-def size_of(value: Any) -> tuple[int, int, int]:
-    """Return the containers of a value, the values in them, and the most keys of an object."""
+def size_of(value: Any) -> tuple[int, int, int, int]:
+    """Return the containers of a value, the values in them, the most keys of an object, levels."""
     if not isinstance(value, dict | list):
-        return 0, 0, 0
+        return 0, 0, 0, 0
     inner: list[Any] = [*(value.values() if isinstance(value, dict) else value)]
     below = [size_of(one) for one in inner]
     keys = len(inner) if isinstance(value, dict) else 0
@@ -150,10 +150,11 @@ def size_of(value: Any) -> tuple[int, int, int]:
         1 + sum(one[0] for one in below),
         len(inner) + sum(one[1] for one in below),
         max([keys, *(one[2] for one in below)]),
+        1 + max([0, *(one[3] for one in below)]),
     )
 
 
-@pytest.mark.parametrize("bound", ["containers", "values", "keys"])
+@pytest.mark.parametrize("bound", ["containers", "values", "keys", "levels"])
 def test_parts_are_counted_as_parsed(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A body with as many parts as a bound is read, and one with one more is rejected."""
     name = f"MOST_{bound.upper()}"
@@ -161,8 +162,9 @@ def test_parts_are_counted_as_parsed(bound: str, monkeypatch: pytest.MonkeyPatch
     @given(_JSON, st.sampled_from([None, 1]))
     def check(value: Any, indent: int | None) -> None:
         body = json.dumps({"a": value}, indent=indent).encode()
-        containers, values, keys = size_of({"a": value})
-        exact = {"containers": containers, "values": values, "keys": keys}[bound]
+        containers, values, keys, levels = size_of({"a": value})
+        sizes = {"containers": containers, "values": values, "keys": keys, "levels": levels}
+        exact = sizes[bound]
         # An empty object counts as one value, as an object with one has.
         slack = containers + 1 if bound == "values" else 0
         monkeypatch.setattr(bodies, name, exact + slack)
@@ -173,6 +175,24 @@ def test_parts_are_counted_as_parsed(bound: str, monkeypatch: pytest.MonkeyPatch
                 check_parts(body)
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("[" * 128 + "]" * 128, "prompt: more than 128 levels of objects and lists; send less"),
+        ('{"a":' * 90_000 + "1" + "}" * 90_000, "prompt: more than "),
+        ("9" * 4301, "body: an integer has more than 4300 digits; send less"),
+        ("[1, -" + "9" * 5000 + "]", "body: an integer has more than 4300 digits; send less"),
+        ("9" * 4301 + "x", "body: "),
+        ("[" * 127 + "]" * 126, "body: the body is no JSON"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_json_that_is_not_read_is_named(prompt: str, text: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        read_body(f'{{"prompt": {prompt}}}'.encode(), TypeAdapter[Any](CompletionRequest))
+    assert str(caught.value).startswith(text)
 
 
 def test_an_error_repeats_a_part_of_a_long_text() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
@@ -28,6 +29,8 @@ MOST_CONTAINERS = 1 << 14
 """Objects and lists of a body."""
 MOST_KEYS = 1 << 12
 """Keys of an object."""
+MOST_LEVELS = 128
+"""Objects and lists around a value; no field of a request may have as many."""
 
 _SYMBOLS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?\s*+(:?)|[\[{]|[\]}]|[^"\[\]{}]++', re.DOTALL)
 """Symbols of JSON: a string, a key if a colon follows; a bracket; what separates these."""
@@ -89,19 +92,31 @@ def read_body(body: bytes, kind: TypeAdapter[Any]) -> Any:
         kind: type of the body.
 
     Raises:
-        BadRequest: the body has too many parts, is no JSON, or has a wrong field.
+        BadRequest: the body has too many parts or levels, is no JSON, or has a wrong field.
     """
     check_parts(body)
-    try:
-        given = json.loads(body.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise _no_json() from error
+    given = _parsed(body)
     try:
         return kind.validate_python(given)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
         places = [{**one, "loc": ("body", *one["loc"])} for one in errors]
         raise rejection(places, given) from None
+
+
+def _parsed(body: bytes) -> Any:
+    """Return the JSON of a body.
+
+    Raises:
+        BadRequest: the body is no JSON, or has a number that is too long.
+    """
+    try:
+        return json.loads(body.decode("utf-8-sig"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise _no_json() from error
+    except ValueError as error:  # of int, as documented in Python's sys.set_int_max_str_digits
+        most = sys.get_int_max_str_digits()
+        raise BadRequest(f"body: an integer has more than {most} digits; send less") from error
 
 
 def _no_json() -> BadRequest:
@@ -125,7 +140,7 @@ def _is_small(body: bytes) -> bool:
     """Return whether not even all characters of a body, also those in texts, exceed a bound."""
     containers = _count(_CONTAINERS, body)
     return (
-        containers <= MOST_CONTAINERS
+        containers <= min(MOST_CONTAINERS, MOST_LEVELS)
         and _count(_COMMAS, body) + containers <= MOST_VALUES
         and body.count(b":") <= MOST_KEYS
     )
@@ -174,6 +189,7 @@ class _Counts:
         self._check(self._values, MOST_VALUES, "values")
         if symbol in (b"{", b"["):
             self._keys.append(0)
+            self._check(len(self._keys) - 1, MOST_LEVELS, "levels of objects and lists")
         elif symbol in (b"}", b"]"):
             self._keys.pop()
             if not self._keys:
