@@ -76,7 +76,7 @@ class _Dropping(asyncio.Protocol):
         """Send the end, and read until the client's end, or up to limits; then close."""
         self._left = _BODIES * limits.max_body
         self._transport.set_protocol(self)
-        with contextlib.suppress(OSError):  # reset by the client, as reading tells
+        with contextlib.suppress(OSError):  # the client has reset it; reading reports that
             self._transport.write_eof()
         self._transport.resume_reading()
         loop = asyncio.get_running_loop()

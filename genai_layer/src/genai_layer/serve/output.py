@@ -146,7 +146,8 @@ class Throttle(logging.Filter):
 
 def _kind(record: logging.LogRecord) -> object:
     """Return the kind of a record; each logger that reports an error has its own."""
-    stack = traceback.extract_tb(record.exc_info[2], limit=-1) if record.exc_info else []
-    if stack:
-        return record.name, stack[0].filename, stack[0].lineno
-    return str(record.msg).partition("\n")[0]
+    stack = record.exc_info[2] if record.exc_info else None
+    if stack is None:
+        return str(record.msg).partition("\n")[0]
+    frame, line = list(traceback.walk_tb(stack))[-1]
+    return record.name, frame.f_code.co_filename, line
