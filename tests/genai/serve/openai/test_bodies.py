@@ -180,7 +180,7 @@ def test_parts_are_counted_as_parsed(bound: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("prompt", "text"),
     [
-        ("[" * 128 + "]" * 128, "prompt: more than 128 levels of objects and lists; send less"),
+        ("[" * 512 + "]" * 512, "prompt: more than 512 levels of objects and lists; send less"),
         ('{"a":' * 90_000 + "1" + "}" * 90_000, "prompt: more than "),
         ("9" * 4301, "body: an integer has more than 4300 digits; send less"),
         ("[1, -" + "9" * 5000 + "]", "body: an integer has more than 4300 digits; send less"),

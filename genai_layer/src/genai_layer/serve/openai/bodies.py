@@ -29,8 +29,8 @@ MOST_CONTAINERS = 1 << 14
 """Objects and lists of a body."""
 MOST_KEYS = 1 << 12
 """Keys of an object."""
-MOST_LEVELS = 128
-"""Objects and lists around a value; no field of a request may have as many."""
+MOST_LEVELS = 512
+"""Objects and lists around a value; the parser itself ends not far beyond."""
 
 _SYMBOLS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?\s*+(:?)|[\[{]|[\]}]|[^"\[\]{}]++', re.DOTALL)
 """Symbols of JSON: a string, a key if a colon follows; a bracket; what separates these."""
