@@ -12,7 +12,7 @@ import numpy as np
 import tokenizers
 
 from genai_layer.abilities import ListsPorts, Port
-from genai_layer.encoding import Text, check_texts
+from genai_layer.encoding import check_texts
 from genai_layer.errors import (
     ConfigError,
     ModelError,
@@ -22,6 +22,7 @@ from genai_layer.errors import (
     runtime_failures,
 )
 from genai_layer.files import read_object
+from genai_layer.long_texts import Text
 from genai_layer.model_folder import find_model
 from genai_layer.model_kinds import export_task
 from genai_layer.npu import npu_properties

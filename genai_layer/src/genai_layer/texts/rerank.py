@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from genai_layer.checked import checked
-from genai_layer.encoding import Text
 from genai_layer.errors import ModelError, PromptError
 from genai_layer.exclusive import Exclusive
 from genai_layer.files import read_object
+from genai_layer.long_texts import Text
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.model_kinds import check_reader
 from genai_layer.npu import imports_blob
