@@ -95,26 +95,25 @@ def _simulate(schedule: Schedule) -> Iterator[int]:
     queues: dict[object, list[int]] = {}
     for task in reversed(range(len(schedule.tasks))):
         queues.setdefault(schedule.queues[task], []).append(task)
+    finished = 0  # barriers that all their tasks have passed, without a gap from the first
     progress = True
     while progress:
         progress = False
         for queue in reversed(list(queues.values())):
-            while queue and _may_issue(schedule, queue[-1], producers, consumers):
+            while queue and _may_issue(schedule, queue[-1], producers, finished):
                 task = queue.pop()
                 for barrier in schedule.posts[task]:
                     producers[barrier] -= 1
                 for barrier in schedule.waits[task]:
                     consumers[barrier] -= 1
+                while finished < len(producers) and producers[finished] == consumers[finished] == 0:
+                    finished += 1
                 yield task
                 progress = True
 
 
-def _may_issue(
-    schedule: Schedule, task: int, producers: Sequence[int], consumers: Sequence[int]
-) -> bool:
+def _may_issue(schedule: Schedule, task: int, producers: Sequence[int], finished: int) -> bool:
     """Return whether a task's barriers are programmed, and those it waits for are complete."""
     last = max([*schedule.waits[task], *schedule.posts[task]], default=-1)
-    programmed = all(
-        producers[old] == consumers[old] == 0 for old in range(max(0, last + 1 - schedule.physical))
-    )
+    programmed = last < finished + schedule.physical
     return programmed and all(producers[barrier] == 0 for barrier in schedule.waits[task])
