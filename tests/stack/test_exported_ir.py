@@ -56,6 +56,12 @@ def test_golden_files_cover_all_architectures_and_precisions() -> None:
     assert matrix | deep | {f"{a}_fp16" for a in more} | {"llama_fp32", "qwen2_bf16"} <= set(NAMES)
 
 
+def test_three_selections_of_architectures_cover_each_precision() -> None:
+    """Here, in test_live_openvino.py and in test_live_npuw.py, whole conversations run in f32."""
+    selections = [each_architecture_once(NAMES, first) for first in range(3)]
+    assert sorted({name for names in selections for name in names}) == NAMES
+
+
 @pytest.fixture(scope="module")
 def source(restored: Callable[[Path, str], Path]) -> Callable[[str], Source]:
     """Return a function that returns an IR, and OpenVINO's results for it."""
