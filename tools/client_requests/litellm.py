@@ -47,6 +47,16 @@ def _vllm(base_url: str) -> None:
     _complete(base_url, "hosted_vllm", messages=[*QUESTION, thought, *QUESTION])
 
 
+def _anthropic(base_url: str) -> None:
+    """Messages as for Anthropic's models, or with their answers."""
+    text = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    _complete(base_url, messages=[{"role": "system", "content": [text]}, *QUESTION])
+    thought = {"type": "thinking", "thinking": "It is winter.", "signature": "a"}
+    answer = {"role": "assistant", "content": "Cold.", "reasoning_content": "It is winter."}
+    past = [*QUESTION, {**answer, "thinking_blocks": [thought]}]
+    _complete(base_url, messages=[*past, *QUESTION])
+
+
 def _tools(base_url: str) -> None:
     message = _complete(base_url, tools=[TOOL], tool_choice="auto").choices[0].message
     (call,) = message.tool_calls
@@ -88,6 +98,7 @@ def _embeddings(base_url: str) -> None:
 CASES = {
     "chat": _chat,
     "vllm": _vllm,
+    "anthropic": _anthropic,
     "tools": _tools,
     "format": _format,
     "completions": _completions,

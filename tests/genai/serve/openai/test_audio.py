@@ -7,6 +7,7 @@ import contextlib
 import io
 import itertools
 import json
+import struct
 import wave
 from collections.abc import Callable
 from pathlib import Path
@@ -188,6 +189,22 @@ def test_a_file_becomes_samples_of_16_khz(width: int, channels: int, rate: int) 
     np.testing.assert_allclose(found[inner], expected[inner], atol=2e-2 if width == 1 else 2e-3)
 
 
+@pytest.mark.parametrize("width", [2, 3])
+def test_both_headers_of_pcm_are_read(width: int) -> None:
+    """The later header, of 24 bytes more, is ffmpeg's for more than 16 bits or two channels."""
+    plain = wav(tone(RATE, 440), width=width)
+    more = struct.pack("<HHI", 22, 8 * width, 4) + bytes.fromhex("0100000000001000800000aa00389b71")
+    size = struct.pack("<I", len(plain) + 24 - 8)
+    form = struct.pack("<IH", 40, 0xFFFE) + plain[22:36] + more
+    later = plain[:4] + size + plain[8:16] + form + plain[36:]
+    np.testing.assert_array_equal(read_wav(later), read_wav(plain))
+
+
+def test_the_size_of_a_stream_is_that_of_the_file() -> None:
+    streamed = SPEECH[:40] + b"\xff" * 4 + SPEECH[44:]
+    np.testing.assert_array_equal(read_wav(streamed), read_wav(SPEECH))
+
+
 def test_a_tone_above_the_limit_is_silent() -> None:
     assert np.abs(read_wav(wav(tone(48000, 12000), 48000))[200:-200]).max() < 2e-3
 
@@ -200,6 +217,7 @@ def test_a_tone_above_the_limit_is_silent() -> None:
         (b"\0\0\0\x20ftypM4A ", "MP4 (m4a) is not supported"),
         (b"", "no WAV file of PCM samples (it ends early)"),
         (SPEECH[:20] + b"\x03" + SPEECH[21:], "no WAV file of PCM samples (unknown format: 3)"),
+        (SPEECH[:1001], "the file ends after 957 of 16000 bytes of samples"),
         (wav([0.0] * 9, 100), "16 bits and 100 Hz are not supported"),
     ],
 )

@@ -27,6 +27,13 @@ _CONTAINERS = {
 }
 """Names of other containers by the place of their mark."""
 
+_PLAIN, _EXTENSIBLE = b"\x01\x00", b"\xfe\xff"
+"""Formats of samples: PCM, and the one that an identifier names."""
+_PCM = bytes.fromhex("0100000000001000800000aa00389b71")
+"""Identifier of PCM (KSDATAFORMAT_SUBTYPE_PCM)."""
+_STREAMED = 0x7FFFF000
+"""Bytes from which a size stands for an unknown one, as programs write that cannot go back."""
+
 
 def read_wav(data: bytes) -> Audio:
     """Return the samples of a file, f32 [samples], from -1 to 1; channels are averaged.
@@ -38,17 +45,28 @@ def read_wav(data: bytes) -> Audio:
         if data.startswith(mark, place):
             raise _rejected(f"{name} is not supported")
     try:
-        with wave.open(io.BytesIO(data)) as file:
+        with wave.open(io.BytesIO(_plain(data))) as file:
             channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
+            size = file.getnframes() * channels * width
             frames = file.readframes(file.getnframes())
     except (wave.Error, EOFError, RuntimeError) as error:  # a chunk beyond the end: RuntimeError
         reason = str(error) or "it ends early"
         raise _rejected(f"no WAV file of PCM samples ({reason})") from None
     if not _LOWEST <= rate <= _HIGHEST or width > 4:
         raise _rejected(f"{8 * width} bits and {rate} Hz are not supported")
+    if len(frames) < size < _STREAMED:
+        raise _rejected(f"the file ends after {len(frames)} of {size} bytes of samples")
     whole = len(frames) // (channels * width) * channels * width
     samples = _samples(np.frombuffer(frames[:whole], np.uint8), width)
     return resampled(samples.reshape(-1, channels).mean(1, np.float64), rate)
+
+
+def _plain(data: bytes) -> bytes:
+    """Return a file of PCM samples with the older of its two headers, which Python 3.11 reads."""
+    begin = data.find(b"fmt ") + 8
+    if data[begin : begin + 2] == _EXTENSIBLE and data[begin + 24 : begin + 40] == _PCM:
+        return data[:begin] + _PLAIN + data[begin + 2 :]
+    return data
 
 
 def _rejected(problem: str) -> BadRequest:

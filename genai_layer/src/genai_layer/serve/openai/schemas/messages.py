@@ -16,6 +16,8 @@ class TextPart(Body):
     type: Literal["text"]
     text: str
     prompt_cache_breakpoint: Inert = None
+    cache_control: Inert = None
+    """Anthropic's, which LiteLLM passes on."""
 
 
 Content = str | list[TextPart]
@@ -74,6 +76,8 @@ class AssistantMessage(Body):
     """Content as OpenAI's client parsed it."""
     provider_specific_fields: Inert = None
     """LiteLLM's."""
+    thinking_blocks: Inert = None
+    """LiteLLM's, beside ``reasoning_content``."""
 
 
 class ToolMessage(Body):
