@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import socket
 from typing import Any
 
 import pytest
@@ -102,6 +104,24 @@ def test_beyond_the_bound_only_health_is_answered() -> None:
             assert await held[-1].ask(HEALTH) == (200, None)
 
     run(surplus())
+
+
+def test_a_request_that_has_arrived_is_answered_in_a_flood() -> None:
+    """Many connections are accepted before the first one's bytes are read."""
+
+    async def flood() -> None:
+        async with serving(connections=2) as server:
+            for client in [await server.client() for _ in range(2)]:
+                assert (await client.ask(STREAM))[0] == 200
+            with contextlib.ExitStack() as opened:
+                place = ("127.0.0.1", server.port)
+                asking = [opened.enter_context(socket.create_connection(place)) for _ in range(20)]
+                for one in asking:
+                    one.sendall(HEALTH)
+                for one in asking:
+                    assert (await asyncio.to_thread(one.recv, 12)) == b"HTTP/1.1 200"
+
+    run(flood())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import select
 import socket
 import sys
 from functools import partial
@@ -110,7 +111,10 @@ class Connections:
             "more than %d connections: those that wait longest are closed, others get 503",
             self.limits.connections,
         )
-        longest = next((other for other in self._open if other.waits and other is not one), None)
+        longest = next(
+            (other for other in self._open if other.waits and other is not one and not other.asks),
+            None,
+        )
         if longest is not None:
             self.leave(longest)
             longest.make_room()
@@ -145,6 +149,13 @@ class Connection(H11Protocol):
     def waits(self) -> bool:
         """True if the server waits for the rest of a request, for the next one, or for the end."""
         return self.transport.is_closing() or self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    @property
+    def asks(self) -> bool:
+        """True if bytes have arrived that the event loop has not read yet."""
+        arrived = select.poll()
+        arrived.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(arrived.poll(0))
 
     @property
     def _sends(self) -> bool:

@@ -106,6 +106,7 @@ def test_a_wrong_field_is_named(serve: Serve, http: TestClient, values, param, t
 
 LONE = "a\ud800b"
 FUNCTION = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+TOOL: Any = {"type": "function", "function": FUNCTION}
 SCHEMA = {"type": "json_schema", "name": "s", "schema": {"description": LONE}}
 ASKED: Any = {
     "responses": {"model": "toy", "input": "a"},
@@ -159,6 +160,15 @@ def test_a_text_that_is_no_unicode_is_the_clients_error(
     reply = http.post(f"/v1/{path}", content=body, headers={"content-type": "application/json"})
     assert reply.status_code == 400, reply.text
     assert (reply.json()["error"]["param"] or "").startswith(param)
+
+
+def test_a_field_is_named_as_it_stands_in_the_body(serve: Serve, http: TestClient) -> None:
+    """A tool of a chat has the field "function", one of a response has the function's fields."""
+    serve("x")
+    reply = http.post("/v1/responses", json=ASKED["responses"] | {"tools": [TOOL]})
+    assert reply.json()["error"]["message"] == "tools.0.name: is missing; add it"
+    error = error_of(http, CHAT | {"tools": [TOOL | {"name": "f"}]})
+    assert error["message"] == "tools.0.name: is unknown; remove it"
 
 
 def nested(levels: int) -> Any:

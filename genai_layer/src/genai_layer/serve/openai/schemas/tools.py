@@ -41,11 +41,15 @@ class OtherTool(BaseModel):
     type: Annotated[str, Field(max_length=64)]
 
 
+_FUNCTION, _OTHER = "a function", "another tool"
+"""Tags; no field of a tool has such a name, as errors name tags and fields alike."""
+
+
 def _kind_of(tool: object) -> str:
     """Return the tag of a tool; one without a type counts as a function."""
     given = cast(dict[str, Any], tool) if isinstance(tool, dict) else {}
     kind = given.get("type", "function")
-    return "other" if isinstance(kind, str) and kind != "function" else "function"
+    return _OTHER if isinstance(kind, str) and kind != "function" else _FUNCTION
 
 
 class NamedFunction(Body):
@@ -67,10 +71,10 @@ class FlatTool(Function):
     type: Literal["function"]
 
 
-_Other = Annotated[OtherTool, Tag("other")]
-AnyTool = Annotated[Annotated[Tool, Tag("function")] | _Other, Discriminator(_kind_of)]
+_Other = Annotated[OtherTool, Tag(_OTHER)]
+AnyTool = Annotated[Annotated[Tool, Tag(_FUNCTION)] | _Other, Discriminator(_kind_of)]
 """Tool of a chat."""
-AnyFlatTool = Annotated[Annotated[FlatTool, Tag("function")] | _Other, Discriminator(_kind_of)]
+AnyFlatTool = Annotated[Annotated[FlatTool, Tag(_FUNCTION)] | _Other, Discriminator(_kind_of)]
 """Tool of a response."""
 
 
