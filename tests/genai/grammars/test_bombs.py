@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 import resource
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
@@ -93,6 +94,7 @@ COPIES: dict[str, Any] = {
     "a property by the same reference twice": doubled(
         15, {"type": "object", "properties": {"a": {"type": "string", "pattern": "a"}}}
     ),
+    "itself": {"$ref": "#"},
     "options of options": {
         "allOf": [
             {"anyOf": [{"type": "object", "properties": {f"{side}{k}": {}}} for side in "ab"]}
@@ -158,13 +160,16 @@ def limit() -> None:
 
 @pytest.mark.parametrize(
     ("bombs", "message"),
-    [(PATTERNS_OF_ONE_TEXT, "too complex together"), (COPIES, "too many schemas are merged")],
+    [
+        (PATTERNS_OF_ONE_TEXT, "too complex together; "),
+        (COPIES, r"apply together.*; leave|too many (remainders|properties); (send|name)"),
+    ],
 )
 def test_a_bomb_is_rejected_within_seconds(bombs: dict[str, Any], message: str) -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, initializer=limit) as processes:
         found = {name: processes.submit(ends, bomb).result() for name, bomb in bombs.items()}
-    kept = {name: result for name, result in found.items() if message not in result[0]}
+    kept = {name: result for name, result in found.items() if not re.search(message, result[0])}
     assert kept == {}
     assert all(time < SECONDS and grown < MEGABYTES for _, time, grown in found.values())
 

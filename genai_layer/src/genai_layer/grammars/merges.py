@@ -33,6 +33,14 @@ _STEP = 16
 _PAIR = 100
 """Characters that count for a pair of properties of which one is required."""
 
+_MERGED = (
+    "too many schemas apply together by allOf, anyOf, oneOf or $ref, e.g. one that refers to "
+    "itself; leave some out"
+)
+_PATTERNED = "too many patternProperties apply together; leave some out"
+_ONE_OF_MANY = "minProperties counts too many properties; name the required ones"
+_REMAINDERS = "multipleOf has too many remainders; send a smaller one"
+
 _OPTIONS = ("anyOf", "oneOf")
 _JOINED = {"$ref", "allOf", *_OPTIONS}
 _BARE = _JOINED | {"title", "description", "default", "$defs", "definitions", "x-guidance"}
@@ -102,7 +110,8 @@ class _Walk:
             {key: None for one in merged for key in _named(one, keyword)}
             for keyword in ("properties", "patternProperties")
         )
-        self._count(place, _STEP * len(merged) * (len(names) + 1) * (len(keys) + 1))
+        pairs = _STEP * len(merged) * (len(names) + 1) * (len(keys) + 1)
+        self._count(place, pairs, _PATTERNED if keys else _MERGED)
         self._count_pairs(place, merged, len(names), [*keys])
         for name in (*names, None):
             for key in (*keys, None):
@@ -117,27 +126,23 @@ class _Walk:
     def count_multiples(self, place: str, merged: list[Schema]) -> None:
         """Count the remainders of the multiples that a number has to be, which are states."""
         remainders = _remainders([one["multipleOf"] for one in merged if _has_multiple(one)])
-        self._count(place, _STEP * remainders * (remainders not in self._remainders))
+        self._count(place, _STEP * remainders * (remainders not in self._remainders), _REMAINDERS)
         self._remainders.add(remainders)
 
     def _count_pairs(self, place: str, merged: list[Schema], names: int, keys: list[str]) -> None:
         """Count the pairs of properties, and those of patternProperties, for each merge."""
         several = sum("patternProperties" in one for one in merged)
-        self._count(place, several * math.comb(len(keys), 2) * sum(map(len, keys)))
+        self._count(place, several * math.comb(len(keys), 2) * sum(map(len, keys)), _PATTERNED)
         _check_branches(place, {*sorted(keys, key=_branches)[-2:]})
         counted = {
             name for one in merged for name in ("minProperties", "maxProperties") if one.get(name)
         }
-        self._count(place, _PAIR * names**2 * (counted == {"minProperties"}))
+        self._count(place, _PAIR * names**2 * (counted == {"minProperties"}), _ONE_OF_MANY)
 
-    def _count(self, place: str, characters: int) -> None:
+    def _count(self, place: str, characters: int, what: str = _MERGED) -> None:
         self._left -= characters
         if self._left < 0:
-            raise ConfigError(
-                f"json_schema: {place or 'the root'}: too many schemas are merged by allOf, $ref, "
-                "anyOf or oneOf, or too many properties by patternProperties or minProperties, or "
-                "multipleOf is too large; leave some out"
-            )
+            raise ConfigError(f"json_schema: {place or 'the root'}: {what}")
 
     def _size(self, schema: Schema) -> int:
         if id(schema) not in self._sizes:
