@@ -179,7 +179,8 @@ def test_a_bomb_is_rejected_within_seconds(bombs: dict[str, Any], message: str) 
     [
         (text(*COUNTS), "the root"),
         ({"type": "object", "properties": {"a/b": text(*COUNTS)}}, "/properties/a~1b"),
-        ({"type": "array", "prefixItems": [{}, text(*COUNTS)]}, "/items/1"),
+        ({"type": "array", "prefixItems": [{}, text(*COUNTS)]}, "/prefixItems/1"),
+        ({"type": "array", "items": text(*COUNTS)}, "/items"),
         ({"$ref": "#/$defs/a", "$defs": {"a": text(*COUNTS)}}, "the root"),
         ({"type": "object", "additionalProperties": text(*COUNTS)}, "/additionalProperties"),
         (keys("^x", value=text(*COUNTS)), "/patternProperties/^x"),

@@ -124,6 +124,23 @@ def test_a_request_that_has_arrived_is_answered_in_a_flood() -> None:
     run(flood())
 
 
+def test_bytes_after_the_last_answer_are_no_request() -> None:
+    """A client that sends on while its connection closes does not keep its place."""
+
+    async def send() -> None:
+        async with serving() as server:
+            client = await server.client()
+            client.writer.write(CHUNKED + b"no chunk\r\n")
+            assert (await client.answer())[0] == 400
+            connection: Any
+            (connection,) = server.state.connections
+            client.writer.write(b"more")  # which arrives at once, before the server reads
+            assert connection.waits
+            assert not connection.asks
+
+    run(send())
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

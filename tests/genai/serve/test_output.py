@@ -70,6 +70,16 @@ def test_a_reader_that_has_gone_does_not_change_the_exit_code() -> None:
         assert subprocess.run([sys.executable, "-I", "-c", program], stdout=output).returncode == 0
 
 
+def test_a_process_without_stdout_writes_the_log() -> None:
+    program = (
+        "from genai_layer.serve.output import Output; output = Output()\n"
+        "output.show('lost'); output.warn('shown'); output.close()"
+    )
+    begin = ["sh", "-c", 'exec "$0" -I -c "$1" >&-', sys.executable, program]
+    done = subprocess.run(begin, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "shown\n")
+
+
 def test_a_reader_that_stops_does_not_stop_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Stream()
     monkeypatch.setattr(sys, "stderr", stream)

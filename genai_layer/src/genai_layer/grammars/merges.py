@@ -121,7 +121,7 @@ class _Walk:
         self._count(place, _STEP * len(merged) * longest)
         for index in range(longest + 1):
             inner = [_item(one, index) for one in merged]
-            yield extended(extended(place, "items"), index), _schemas(inner)
+            yield _item_place(place, merged, index), _schemas(inner)
 
     def count_multiples(self, place: str, merged: list[Schema]) -> None:
         """Count the remainders of the multiples that a number has to be, which are states."""
@@ -238,6 +238,16 @@ def _value(schema: Schema, name: str | None, key: str | None) -> list[Any]:
     named = (_named(schema, "properties"), name), (_named(schema, "patternProperties"), key)
     found = [values[one] for values, one in named if one in values]
     return found or [schema.get("additionalProperties")]
+
+
+def _item_place(outer: str, merged: list[Schema], index: int) -> str:
+    """Return the place of an item, in the first schema that has one of its own for it."""
+    for schema in merged:
+        for keyword in ("prefixItems", "items"):
+            items = schema.get(keyword)
+            if isinstance(items, list) and index < len(cast(list[Any], items)):
+                return extended(extended(outer, keyword), index)
+    return extended(outer, "items")
 
 
 def _first(schema: Schema) -> list[Any]:

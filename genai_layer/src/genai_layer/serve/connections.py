@@ -152,7 +152,9 @@ class Connection(H11Protocol):
 
     @property
     def asks(self) -> bool:
-        """True if bytes have arrived that the event loop has not read yet."""
+        """True if bytes of a request have arrived that the event loop has not read yet."""
+        if self.transport.is_closing():
+            return False
         arrived = select.poll()
         arrived.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(arrived.poll(0))

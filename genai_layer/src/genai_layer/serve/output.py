@@ -36,11 +36,11 @@ class Output:
 
     def show(self, line: str) -> None:
         """Write a line to stdout."""
-        self._put((sys.stdout, line))
+        self._put(sys.stdout, line)
 
     def warn(self, line: str) -> None:
         """Write a line to stderr."""
-        self._put((sys.stderr, line))
+        self._put(sys.stderr, line)
 
     def close(self) -> None:
         """Write the lines that wait, if their reader takes them."""
@@ -48,9 +48,10 @@ class Output:
             self._lines.put(None, timeout=_PATIENCE)
         self._thread.join(_PATIENCE)
 
-    def _put(self, one: tuple[TextIO, str]) -> None:
-        with contextlib.suppress(queue.Full):
-            self._lines.put_nowait(one)
+    def _put(self, stream: TextIO | None, line: str) -> None:
+        if stream is not None:  # a process may begin with closed files, which Python has as None
+            with contextlib.suppress(queue.Full):
+                self._lines.put_nowait((stream, line))
 
     def _write(self) -> None:
         while (one := self._lines.get()) is not None:
@@ -58,8 +59,9 @@ class Output:
             with contextlib.suppress(OSError, ValueError):  # no reader, no room, or closed
                 stream.write(f"{line}\n")
                 stream.flush()
-        for stream in (sys.stdout, sys.stderr):
-            _let_go(stream)
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            with contextlib.suppress(ValueError):  # closed
+                _let_go(stream)
 
 
 def _let_go(stream: TextIO) -> None:
