@@ -2,7 +2,7 @@
 
 How it works. A text cannot be encoded in parts: words and merges of its tokens may cross any cut,
 and the library cannot be interrupted. So a process encodes a long text as a whole, with a copy of
-the tokenizer: the ids are equal, whatever the tokenizer. The process needs 0.1 to 0.8 s more, which
+the tokenizer: the ids are equal, whatever the tokenizer. The process needs 0.1 to 1.2 s more, which
 a short text is not worth.
 """
 
