@@ -61,13 +61,15 @@ _MALFORMED = {
 
 
 def check_room(scope: Scope) -> None:
-    """Reject requests of a connection beyond the bound.
+    """Reject requests of a connection beyond the bound, or end it after one answer.
 
     Raises:
         ConnectionsFull: the connection is one, and does not ask for the server's health.
     """
-    if scope.get("state", {}).get(_SURPLUS) and scope["path"] != HEALTH:
-        raise _full()
+    if scope.get("state", {}).get(_SURPLUS):
+        if scope["path"] != HEALTH:
+            raise _full()
+        scope["headers"].append((b"connection", b"close"))  # as if the client had sent it
 
 
 def _full() -> ConnectionsFull:
@@ -102,22 +104,22 @@ class Connections:
     def enter(self, one: Connection) -> bool:
         """Add a connection; return whether there is room for it.
 
-        If there is none, the connection that has waited longest is closed.
+        If there is none, the connections that have waited longest are closed.
         """
         self._open[one] = None
         if not self._full:
             return True
+        bound = self.limits.connections
         _log.warning(
-            "more than %d connections: those that wait longest are closed, others get 503",
-            self.limits.connections,
+            "more than %d connections: those that wait longest are closed, others get 503", bound
         )
-        longest = next(
-            (other for other in self._open if other.waits and other is not one and not other.asks),
-            None,
-        )
-        if longest is not None:
-            self.leave(longest)
-            longest.make_room()
+        # Many are accepted before the first one's bytes are read: those find more room.
+        for most, asks in ((bound, False), (bound + bound // 2, True)):
+            waiting = [other for other in self._open if other.waits and other.asks == asks]
+            for other in waiting[: max(len(self._open) - most, 0)]:
+                if other is not one:
+                    self.leave(other)
+                    other.make_room()
         return not self._full
 
     def wait(self, one: Connection) -> None:
@@ -152,8 +154,8 @@ class Connection(H11Protocol):
 
     @property
     def asks(self) -> bool:
-        """True if bytes of a request have arrived that the event loop has not read yet."""
-        if self.transport.is_closing():
+        """True if bytes of a request have arrived that the event loop is about to read."""
+        if self.transport.is_closing() or not self.transport.is_reading():
             return False
         arrived = select.poll()
         arrived.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)

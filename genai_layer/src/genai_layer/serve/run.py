@@ -40,7 +40,7 @@ _CLOSING = 2
 """Seconds in which responses reach their clients after the last request has ended."""
 _BACKLOG = 1024
 """Connections that the kernel keeps until they are accepted."""
-_ACCEPTED = 32
+_ACCEPTED = 8
 """Connections that are accepted at a time, before connections that are closed are gone."""
 _FLOODED = ("asyncio", "uvicorn.error", "genai_layer.serve.connections")
 """Loggers whose records clients cause."""
