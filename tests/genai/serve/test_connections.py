@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 from tests.genai.serve.conftest import run
-from tests.genai.serve.sockets import CHUNKED, HEALTH, POST, STREAM, serving
+from tests.genai.serve.sockets import CHUNKED, HEALTH, POST, STREAM, app, serving
+
+from genai_layer.serve.connections import check_room
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.middleware import Exchange
+from genai_layer.serve.targets import OriginForm
 
 
 @pytest.mark.parametrize(
@@ -119,16 +124,18 @@ def test_a_request_that_has_arrived_is_answered_in_a_flood() -> None:
     run(flood())
 
 
-def test_a_flood_of_requests_has_a_bound() -> None:
-    """Half as many connections again keep requests that are not read, and get one answer."""
+@pytest.mark.parametrize("target", [b"/health", b"http://localhost/health"])
+def test_beyond_the_bound_a_connection_ends_after_an_answer(target: bytes) -> None:
+    requests = HEALTH.replace(b"/health", target) * 50
 
     async def flood() -> None:
-        async with serving(connections=20) as server:
+        wrapped = OriginForm(Exchange(app, Limits(), check_room, lambda _: None))
+        async with serving(wrapped, connections=20) as server:
             for client in [await server.client() for _ in range(20)]:
                 assert (await client.ask(STREAM))[0] == 200
-            asked = _asked(server.port, 60, HEALTH * 50)
+            asked = _asked(server.port, 60, requests)
             answers = await asyncio.gather(*[asyncio.to_thread(_answers, one) for one in asked])
-            assert answers == [0] * 50 + [1] * 10
+            assert answers == [1] * 60
 
     run(flood())
 

@@ -65,6 +65,7 @@ def test_health_lives_and_the_log_stays_short(
         log = server.log.read_text()
         assert "more than 128 connections: those that wait longest are closed" in log
         assert "Traceback" not in log
+        assert "Too many open files" not in log
         assert len(log) < MOST_LOG
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import select
 import socket
 import sys
 from functools import partial
@@ -45,6 +44,10 @@ HEALTH = "/health"
 _SURPLUS = "npu_serve.surplus"
 """Entry of the ASGI state of connections beyond the bound."""
 
+_CLOSE = (b"connection", b"close")
+_TURNS = 3
+"""Turns of the event loop in which a new connection is watched, found ready and read."""
+
 _NO_HTTP = "the request is no HTTP/1.1: {}; send HTTP/1.1"
 _MALFORMED = {
     "Receive buffer too long": "the head of the request, or of a chunk of its body, has more than "
@@ -61,15 +64,13 @@ _MALFORMED = {
 
 
 def check_room(scope: Scope) -> None:
-    """Reject requests of a connection beyond the bound, or end it after one answer.
+    """Reject requests of a connection beyond the bound.
 
     Raises:
         ConnectionsFull: the connection is one, and does not ask for the server's health.
     """
-    if scope.get("state", {}).get(_SURPLUS):
-        if scope["path"] != HEALTH:
-            raise _full()
-        scope["headers"].append((b"connection", b"close"))  # as if the client had sent it
+    if scope.get("state", {}).get(_SURPLUS) and scope["path"] != HEALTH:
+        raise _full()
 
 
 def _full() -> ConnectionsFull:
@@ -109,17 +110,16 @@ class Connections:
         self._open[one] = None
         if not self._full:
             return True
-        bound = self.limits.connections
         _log.warning(
-            "more than %d connections: those that wait longest are closed, others get 503", bound
+            "more than %d connections: those that wait longest are closed, others get 503",
+            self.limits.connections,
         )
-        # Many are accepted before the first one's bytes are read: those find more room.
-        for most, asks in ((bound, False), (bound + bound // 2, True)):
-            waiting = [other for other in self._open if other.waits and other.asks == asks]
-            for other in waiting[: max(len(self._open) - most, 0)]:
-                if other is not one:
-                    self.leave(other)
-                    other.make_room()
+        for other in [*self._open]:
+            if other.waits and other.was_read:
+                self.leave(other)
+                other.make_room()
+                if not self._full:
+                    break
         return not self._full
 
     def wait(self, one: Connection) -> None:
@@ -145,21 +145,14 @@ class Connection(H11Protocol):
         super().__init__(**values)
         self.conn = h11.Connection(h11.SERVER, _MOST_HEAD)
         self._opened = opened
+        self.was_read = False
+        """False while bytes may have arrived that the event loop has had no turn to read."""
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def waits(self) -> bool:
         """True if the server waits for the rest of a request, for the next one, or for the end."""
         return self.transport.is_closing() or self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
-
-    @property
-    def asks(self) -> bool:
-        """True if bytes of a request have arrived that the event loop is about to read."""
-        if self.transport.is_closing() or not self.transport.is_reading():
-            return False
-        arrived = select.poll()
-        arrived.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return bool(arrived.poll(0))
 
     @property
     def _sends(self) -> bool:
@@ -173,6 +166,7 @@ class Connection(H11Protocol):
         super().connection_made(lingering(transport, lambda: self._sends, self._opened.limits))
         if not self._opened.enter(self):
             self.app_state = {**self.app_state, _SURPLUS: True}
+        self._read_within(_TURNS)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -182,8 +176,13 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Read requests; the time of a head ends with it."""
+        """Read requests; the time of a head ends with it.
+
+        A surplus connection ends with an answer.
+        """
         super().handle_events()
+        if self.cycle and self.app_state.get(_SURPLUS):
+            self.headers.append(_CLOSE)  # as if the client had sent it
         if self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY):
             self._stop_waiting()
 
@@ -218,6 +217,13 @@ class Connection(H11Protocol):
         """Close the connection at once, even if the client does not read."""
         self.refuse(_full())
         self.transport.abort()
+
+    def _read_within(self, turns: int) -> None:
+        """Note that the connection was read after some turns of the event loop."""
+        if turns:
+            self.loop.call_soon(self._read_within, turns - 1)
+        else:
+            self.was_read = True
 
     def _leave_cycle(self) -> None:
         """Report the client's end to the application, before the connection's."""

@@ -40,8 +40,11 @@ _CLOSING = 2
 """Seconds in which responses reach their clients after the last request has ended."""
 _BACKLOG = 1024
 """Connections that the kernel keeps until they are accepted."""
-_ACCEPTED = 8
-"""Connections that are accepted at a time, before connections that are closed are gone."""
+_ACCEPTED = 4
+"""Connections that are accepted in a turn of the event loop; each takes a few turns to be read,
+answered and closed."""
+_OTHER_FILES = 48
+"""File handles for all else, with the connections that are answered beyond their bound."""
 _FLOODED = ("asyncio", "uvicorn.error", "genai_layer.serve.connections")
 """Loggers whose records clients cause."""
 
@@ -206,11 +209,12 @@ def _lines(listener: socket.socket, settings: Settings) -> dict[str, str]:
 
 
 def _within_file_handles(limits: Limits) -> Limits:
-    """Return the limits with connections for half of the process's file handles at most."""
+    """Return the limits with connections that leave half of the file handles, 48 at least."""
     handles = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if handles == resource.RLIM_INFINITY:
         return limits
-    return replace(limits, connections=min(limits.connections, max(handles // 2, 1)))
+    most = max(min(handles // 2, handles - _OTHER_FILES), 1)
+    return replace(limits, connections=min(limits.connections, most))
 
 
 def _share_memory_of_threads() -> None:

@@ -180,7 +180,7 @@ def _origin(text: str) -> str:
     "--max-connections",
     type=click.IntRange(1),
     default=512,
-    help="connections that may be open (default 512, and half of the file handles at most)",
+    help="connections that may be open (default 512; at most half of the file handles, all but 48)",
 )
 @click.option(
     "--grace",
