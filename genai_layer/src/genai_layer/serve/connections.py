@@ -3,8 +3,8 @@
 uvicorn bounds the requests in progress, but neither connections that send none, nor the time of a
 head, nor the time in which a client takes what is sent, and answers with plain text. A connection
 waits while its request is not complete. If too many are open, a new one replaces the one that has
-waited longest; if none waits, a new one gets 503 for all requests but those for the server's
-health.
+waited longest; if none waits, the first request of the new one gets 503, unless it is for the
+server's health, and the connection ends.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import h11
 from starlette.types import Scope
+from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from genai_layer.serve.errors import (
@@ -44,7 +45,6 @@ HEALTH = "/health"
 _SURPLUS = "npu_serve.surplus"
 """Entry of the ASGI state of connections beyond the bound."""
 
-_CLOSE = (b"connection", b"close")
 _TURNS = 3
 """Turns of the event loop in which a new connection is watched, found ready and read."""
 
@@ -146,7 +146,7 @@ class Connection(H11Protocol):
         self.conn = h11.Connection(h11.SERVER, _MOST_HEAD)
         self._opened = opened
         self.was_read = False
-        """False while bytes may have arrived that the event loop has had no turn to read."""
+        """True once the event loop has had turns to read what arrived with the connection."""
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -182,7 +182,7 @@ class Connection(H11Protocol):
         """
         super().handle_events()
         if self.cycle and self.app_state.get(_SURPLUS):
-            self.headers.append(_CLOSE)  # as if the client had sent it
+            self.headers.append(CLOSE_HEADER)  # as if the client had sent it
         if self.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY):
             self._stop_waiting()
 
@@ -219,7 +219,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _read_within(self, turns: int) -> None:
-        """Note that the connection was read after some turns of the event loop."""
+        """Set ``was_read`` after some turns of the event loop."""
         if turns:
             self.loop.call_soon(self._read_within, turns - 1)
         else:
