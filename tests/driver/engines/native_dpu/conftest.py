@@ -244,7 +244,8 @@ def _tables_of(weight: str) -> dict[str, list[str | None]]:
 def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
     """Draw a workload of given operand types.
 
-    ``fixed`` has values for some of the drawn properties: m, layout, group, scale, zero, ...
+    ``fixed`` has values for some of the drawn properties: m, layout, group, scale, zero, ...; with
+    ``common_scales``, all columns share the scales.
     """
 
     def pick(name: str, strategy: st.SearchStrategy[Any]) -> Any:
@@ -252,7 +253,7 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
 
     random = np.random.default_rng(draw(st.integers(0, 1 << 30)))
     act, weight, out = kinds
-    simple = "plain" in fixed
+    simple, common = "plain" in fixed, "common_scales" in fixed
     batch = pick("batch", st.sampled_from([1, 1, 2]))
     m, n, k = pick("m", st.integers(1, 40)), pick("n", SIZES), pick("k", DEPTHS)
     integers = act in ("i8", "u8")
@@ -294,8 +295,9 @@ def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
             kind = pick(name, st.sampled_from(kinds_of_table))
             if kind is not None:
                 fields[f"{name}_type"] = ELEMENT_TYPES[kind].code
-                shape = n, -(-k // (group or k))
+                shape = 1 if common else n, -(-k // (group or k))
                 operand(name, kind, shape, draw(st.sampled_from([(0, 1), (1, 0)])))
+                fields[f"{name}_strides"][0] *= not common
     scaled = integers and pick("row_scales", st.booleans())
     row_scales = random.uniform(0.1, 2, m).astype(np.float32) if scaled else None
     fields["act_scale_address"] = scaled * (tile_base(0) + _ROW_SCALES)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.dpu.finish import TaskRange
-from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, halves_of, side_by_side
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, parts_of, side_by_side
 from driver_layer.engines.native.dpu.problem import FLOATS, SIZES
 from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
-from driver_layer.engines.native.jit.emitter import I8, I16, I32, I64, Value
+from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 UNITS = 256
@@ -67,7 +69,12 @@ class Activations:
         return self.e.at(self.e.scratch, offset)
 
     def take(
-        self, batch: Value, rows: TaskRange, depth: TaskRange, multiples: tuple[int, int]
+        self,
+        batch: Value,
+        rows: TaskRange,
+        depth: TaskRange,
+        multiples: tuple[int, int],
+        scales: Value | None = None,
     ) -> None:
         """Convert rows, for a range of k, to units in scratch.
 
@@ -76,6 +83,7 @@ class Activations:
             rows: range of rows.
             depth: range of k.
             multiples: multiples of rows and k to which the units are padded with zeros.
+            scales: address of a factor for each k of the range, an f32; for ``THIRDS``.
         """
         e, b, task = self.e, self.b, self.task
         padded = task.rounded(depth.count, multiples[1])
@@ -89,19 +97,20 @@ class Activations:
                 (depth.begin, Word.ACT_K),
             )
             taken = Row(self.problem.act, source, task[Word.ACT_K], count)
-            self._take_row(taken, row, padded)
+            self._take_row(taken, row, padded, scales)
             if self.sums_rows:
                 place = e.at(self.sums, b.mul(row, I64(4)))
                 e.store(self._sum_of_bytes(self.row(row), padded), place)
 
-    def _take_row(self, row: Row, number: Value, padded: Value) -> None:
+    def _take_row(self, row: Row, number: Value, padded: Value, scales: Value | None) -> None:
         e, b = self.e, self.b
         target = self.row(number)
         if self.flavour is NumberFormat.F32:
             widen_row(e, row, target, padded)
             return
-        if self.flavour.act_parts == 2:
-            self._split_row(row, (target, self.row(number, 1)), padded)
+        if self.flavour.act_parts > 1:
+            targets = [self.row(number, part) for part in range(self.flavour.act_parts)]
+            self._split_row(row, targets, padded, scales)
             return
         if self.flavour in (NumberFormat.BF16, NumberFormat.HALVED_WEIGHTS):
 
@@ -127,21 +136,26 @@ class Activations:
 
         take_row(e, row, target, unsigned, (I8(0), padded), 4 * e.lanes)
 
-    def _split_row(self, row: Row, targets: tuple[Value, Value], padded: Value) -> None:
-        """Write both parts of a row, padded with zeros."""
+    def _split_row(
+        self, row: Row, targets: Sequence[Value], padded: Value, scales: Value | None
+    ) -> None:
+        """Write all parts of a row, padded with zeros."""
         e, b, lanes = self.e, self.b, self.e.lanes
         dense = b.icmp_signed("==", row.stride, I64(SIZES[row.kind]))
         whole = b.select(dense, b.and_(row.count, I64(-2 * lanes)), I64(0))
 
         def numbers(index: Value, width: int) -> Value:
-            return load_f32(e, e.at(row.address, b.mul(index, row.stride)), row.kind, width)
+            found = load_f32(e, e.at(row.address, b.mul(index, row.stride)), row.kind, width)
+            if scales is None:
+                return found
+            return b.fmul(found, e.load(e.at(scales, b.mul(index, I64(4))), F32, width))
 
         def place(target: Value, index: Value) -> Value:
             return e.at(target, b.mul(index, I64(2)))
 
         with e.loop(0, whole, 2 * lanes) as index:
             first, second = (
-                halves_of(e, numbers(b.add(index, I64(i)), lanes), self._guarded)
+                parts_of(e, numbers(b.add(index, I64(i)), lanes), len(targets), self._guarded)
                 for i in (0, lanes)
             )
             for target, low, high in zip(targets, first, second, strict=True):
@@ -149,9 +163,9 @@ class Activations:
             ahead = b.mul(self.task[Word.ACT_M], I64(_AHEAD))
             e.prefetch(e.at(e.at(row.address, b.mul(index, row.stride)), ahead))
         with e.loop(whole, row.count) as index:
-            halves = halves_of(e, numbers(index, 1), self._guarded)
-            for target, half in zip(targets, halves, strict=True):
-                e.store(b.trunc(b.lshr(half, I32(16)), I16), place(target, index))
+            parts = parts_of(e, numbers(index, 1), len(targets), self._guarded)
+            for target, part in zip(targets, parts, strict=True):
+                e.store(b.trunc(b.lshr(part, I32(16)), I16), place(target, index))
         with e.loop(row.count, padded) as index:
             for target in targets:
                 e.store(I16(0), place(target, index))

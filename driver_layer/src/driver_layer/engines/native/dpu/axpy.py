@@ -143,6 +143,8 @@ class _Axpy(KernelWriter):
             with e.loop(begin, end) as k:
                 stored = e.at(first, b.mul(k, task[Word.WEIGHT_K]))
                 weights = self._weights(stored, ahead, vectors, count)
+                if self.problem.common_scales:
+                    scales = [e.splat(task.common_scale(k), lanes)] * vectors
                 numbers = [
                     dequantised(task, *parts) for parts in zip(weights, zeros, scales, strict=True)
                 ]

@@ -52,7 +52,7 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
-    if problem.act not in FLOATS or problem.weight not in BYTES or problem.group:
+    if problem.act not in FLOATS or problem.weight not in BYTES or problem.has_groups:
         return None
     if problem.zero not in BYTES | {DType.UNSET}:
         return None

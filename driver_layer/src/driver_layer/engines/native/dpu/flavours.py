@@ -29,6 +29,9 @@ class NumberFormat(Enum):
     """f16 activations and weights, both as sums of two bf16."""
     HALVED_WEIGHTS = "halved weights", 2, 1, 2
     """bf16 activations, and f16 weights as sums of two bf16; for tile registers."""
+    THIRDS = "thirds", 2, 3, 1
+    """Activations times common scales as sums of three bf16, and weights exact in bf16; for tile
+    registers."""
     BYTES = "bytes", 4, 1, 1
     """u8 activations times i8 weights, summed in i32; other signs are shifted by 128."""
     WORDS = "words", 2, 1, 1
@@ -67,6 +70,8 @@ def flavour_of(problem: MatmulProblem, host: Host) -> NumberFormat | None:
             return None
         quadruples = problem.weight in BYTES and problem.layout is WeightLayout.K
         return NumberFormat.BYTES if quadruples and host.dots_bytes else NumberFormat.WORDS
+    if problem.common_scales:
+        return NumberFormat.F32
     exact = problem.weight is DType.BFP16 or fits_bf16(problem)
     if host.dots_bf16 and problem.act is DType.BFP16 and exact:
         return NumberFormat.BF16
@@ -79,6 +84,8 @@ def tile_flavour_of(problem: MatmulProblem, host: Host) -> NumberFormat | None:
         return NumberFormat.BYTES if flavour_of(problem, host) is NumberFormat.BYTES else None
     if problem.act not in (DType.FP16, DType.BFP16):
         return None
+    if problem.common_scales:
+        return NumberFormat.THIRDS if fits_bf16(problem) else None
     halves = problem.act is DType.FP16
     if problem.weight is DType.BFP16 or fits_bf16(problem):
         return NumberFormat.HALVES if halves else NumberFormat.BF16
@@ -173,6 +180,14 @@ def halves_of(e: Emitter, number: Value, guarded: bool) -> tuple[Value, Value]:
         vanishing = b.select(is_zero, e.zero(lanes), b.bitcast(least, f32))
         lower = b.fadd(lower, vanishing)
     return upper, b.bitcast(lower, i32)
+
+
+def parts_of(e: Emitter, number: Value, count: int, guarded: bool) -> list[Value]:
+    """Split an f32 into two or three bf16, as ``halves_of`` does: three are exact for every f32."""
+    upper, lower = halves_of(e, number, guarded)
+    if count == 2:
+        return [upper, lower]
+    return [upper, *halves_of(e, e.b.bitcast(lower, number.type), guarded)]
 
 
 def nothing(e: Emitter, flavour: NumberFormat) -> Value:

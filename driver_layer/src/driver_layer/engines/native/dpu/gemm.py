@@ -84,9 +84,10 @@ class _Sizes:
 
     def keeps(self, n: int, k: int, group: int) -> bool:
         """Return whether all packed weights stay in scratch."""
-        length = min(group or k, k, self.block)
+        group = group if self.problem.group else k
+        length = min(group, k, self.block)
         filled = -(-length // self.step) * self.step // self.flavour.per_unit
-        blocks = -(-k // min(group or k, k)) * -(-min(group or k, k) // self.block)
+        blocks = -(-k // min(group, k)) * -(-min(group, k) // self.block)
         size = blocks * -(-n // self.lanes) * self.line * (self.head + filled)
         return self.problem.rows == MANY_ROWS and size <= KEPT_BYTES
 
@@ -126,6 +127,7 @@ class _Gemm(KernelWriter):
         self.acts = Activations(flavour, self.task, sizes.rows)
         places = (sizes.scales, sizes.tile, sizes.packed)
         self.scales, self.tile, self.packed = (e.at(e.scratch, place) for place in places)
+        self.group = self.task[Word.GROUP] if problem.group else self.task[Word.K]
         self.kept = self._kept()
 
     def _kept(self) -> Value:
@@ -134,7 +136,7 @@ class _Gemm(KernelWriter):
         if self.problem.rows != MANY_ROWS:
             return I1(0)
         k = task[Word.K]
-        group = task.least(task[Word.GROUP], k)
+        group = task.least(self.group, k)
         length = task.rounded(task.least(group, I64(sizes.block)), sizes.step)
         filled = b.add(b.sdiv(length, I64(self.flavour.per_unit)), I64(sizes.head))
         blocks = b.mul(task.parts(k, group), task.parts(group, I64(sizes.block)))
@@ -173,10 +175,9 @@ class _Gemm(KernelWriter):
         present = b.icmp_signed("==", task[Word.REUSE], I64(Reuse.PRESENT))
         again = b.or_(b.icmp_signed(">", rows.begin, I64(0)), present)
         present = b.and_(self.kept, again)
-        group_size = task[Word.GROUP] if self.problem.group else task[Word.K]
-        with e.loop(0, task.parts(task[Word.K], group_size)) as group:
-            begin = b.mul(group, group_size)
-            end = task.least(b.add(begin, group_size), task[Word.K])
+        with e.loop(0, task.parts(task[Word.K], self.group)) as group:
+            begin = b.mul(group, self.group)
+            end = task.least(b.add(begin, self.group), task[Word.K])
             with e.loop(begin, end, sizes.block) as k:
                 count = task.least(b.sub(end, k), I64(sizes.block))
                 units = b.sdiv(task.rounded(count, sizes.step), I64(self.flavour.per_unit))

@@ -17,7 +17,7 @@ from functools import partial
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SumTile
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
     NIBBLES,
@@ -65,6 +65,8 @@ def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     """Return the bytes of scratch for given sizes."""
     rows = problem.rows
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
+    if problem.common_scales:
+        tables = 4 * (k + 2 * _STEP)
     return 4 * (rows + 1) * (k + 2 * _STEP) + 4 * rows * (n + _STEP) + tables + 64
 
 
@@ -109,13 +111,16 @@ class Gemv(KernelWriter):
         self.plain = self.reserve(self.row_bytes)
         self.pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
         self.sums = self.reserve(self.pitch, self.rows)
-        self.scales = self.reserve(e.b.mul(task[Word.N], self.groups), 4)
+        scales = self.padded if problem.common_scales else e.b.mul(task[Word.N], self.groups)
+        self.scales = self.reserve(scales, 4)
         self.zeros = self.reserve(I64(0))
 
     def write(self) -> None:
         """Write the kernel's body."""
         if self.problem.group:
             self.take_tables(self.groups, self.scales, self.zeros)
+        if self.problem.common_scales:
+            self.take_common_scales(TaskRange(I64(0), self.task[Word.K]), self.scales)
         super().write()
 
     def write_batch(self, batch: Value) -> None:
@@ -188,7 +193,7 @@ class Gemv(KernelWriter):
         e, problem, lanes = self.e, self.problem, self.e.lanes
         scales = [self._number(Word.SCALE, place, group) for place in places]
         zeros = [self._number(Word.ZERO, place, group) for place in places]
-        if problem.scale is DType.UNSET:
+        if not problem.column_scales:
             self._chunks(weights, zeros, span, totals)
         else:
             partial_sums = [[e.variable(e.zero(lanes)) for _ in row] for row in totals]
@@ -199,9 +204,9 @@ class Gemv(KernelWriter):
                     total.set(e.fma(part.get(), scale, total.get()))
 
     def _number(self, table: Word, place: Value, group: Value) -> Value | None:
-        """Return a column's scale or zero point in all lanes; None without a table."""
+        """Return a column's scale or zero point in all lanes; None if it has none of its own."""
         e, b = self.e, self.b
-        if self.task.kind(table) is DType.UNSET:
+        if not self.task.by_column(table):
             return None
         if self.problem.group == 0:
             return e.splat(self.task.number(table, place, group), e.lanes)
@@ -264,13 +269,16 @@ class Gemv(KernelWriter):
                 e.load(e.at(self.acts, b.add(offset, b.mul(self.row_bytes, I64(row)))), F32, lanes)
                 for row in range(self.rows_at_once)
             ]
+            scales = None
+            if self.problem.common_scales:
+                scales = e.load(e.at(self.scales, offset), F32, lanes)
             for column, (place, number) in enumerate(zip(places, numbers, strict=True)):
                 if self.packed:
                     weight = self._part(packed[column], part, number)
                 else:
                     at = e.at(place, part * lanes * self.size)
                     weight = load_f32(e, at, self.problem.weight, lanes)
-                    weight = dequantised(self.task, weight, number, None)
+                    weight = dequantised(self.task, weight, number, scales)
                     weight = weight if count is None else self._first(weight, count)
                 for act, row in zip(acts, sums, strict=True):
                     row[column].set(e.fma(act, weight, row[column].get()))

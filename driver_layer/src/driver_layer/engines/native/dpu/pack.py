@@ -35,7 +35,7 @@ def head_vectors(problem: MatmulProblem, flavour: NumberFormat) -> int:
     """Return the number of head vectors before a run's units."""
     if flavour is NumberFormat.BYTES:
         return 2
-    return int(flavour.scales_sums and not flavour.whole and problem.scale is not DType.UNSET)
+    return int(flavour.scales_sums and not flavour.whole and problem.column_scales)
 
 
 def square_steps(problem: MatmulProblem, lanes: int) -> tuple[int, int]:
@@ -133,7 +133,7 @@ class Packer:
                 copy_bytes(e, row.get(), there, self.buffer, (0, self.lanes * size))
                 row.set(self.buffer)
             value = load_f32(e, row.get(), self.problem.weight, self.lanes)
-            return dequantised(task, value, *tables)
+            return dequantised(task, value, *self._tables_at(b.add(block.k, k), tables))
 
         def store(k: Value, numbers: list[Value]) -> None:
             for part, found in enumerate(self._units(numbers)):
@@ -151,6 +151,12 @@ class Packer:
                 place = b.add(self._unit_offset(k), I64(part * self.lower))
                 e.store(self._splat(0), e.at(units, place))
 
+    def _tables_at(self, k: Value, tables: _Tables) -> _Tables:
+        """Return the zero points and scales of the columns' weights at a k."""
+        if self.flavour.scales_sums or not self.problem.common_scales:
+            return tables
+        return None, self.e.splat(self.task.common_scale(k), self.lanes)
+
     def _unit_offset(self, k: Value) -> Value:
         """Return the byte offset of the units of a block's k, from the run's first unit."""
         return self.b.mul(self.b.sdiv(k, I64(self.flavour.per_unit)), I64(4 * self.lanes))
@@ -160,7 +166,8 @@ class Packer:
     def _pack_squares(self, block: PackedBlock, units: Value, tables: _Tables) -> None:
         def store(word: Value, k: Value, number: int) -> None:
             target = self.e.at(units, self._unit_offset(k))
-            for part, found in enumerate(self._numbers(word, tables)):
+            first = self.b.add(self.b.add(block.k, k), I64(number * (self.step // self.words)))
+            for part, found in enumerate(self._numbers(word, first, tables)):
                 for place, unit in enumerate(found, number * len(found)):
                     offset = part * self.lower + 4 * self.lanes * place
                     self.e.store(unit, self.e.at(target, offset))
@@ -244,12 +251,19 @@ class Packer:
         for number, word in enumerate(turned(e, vectors)[:words]):
             store(word, k, number)
 
-    def _numbers(self, word: Value, tables: _Tables) -> list[list[Value]]:
-        """Return the units of the weights in some words, for each part."""
+    def _numbers(self, word: Value, first: Value, tables: _Tables) -> list[list[Value]]:
+        """Return the units of the weights in some words, from k ``first`` on, for each part."""
         if self.flavour is not NumberFormat.F32 and self.problem.weight is DType.BFP16:
             return [[word]]
         parts = 8 if self.packed else 4 // self.size
-        weights = [dequantised(self.task, self._part(word, i), *tables) for i in range(parts)]
+        weights = [
+            dequantised(
+                self.task,
+                self._part(word, i),
+                *self._tables_at(self.b.add(first, I64(i)), tables),
+            )
+            for i in range(parts)
+        ]
         return self._units(weights)
 
     def _units(self, numbers: list[Value]) -> list[list[Value]]:

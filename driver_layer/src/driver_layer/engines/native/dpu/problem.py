@@ -49,6 +49,9 @@ class MatmulProblem:
     """m rounded up to a power of two: 1, 2, 4, 8 or MANY_ROWS."""
     group: int
     """0 for one group; else the largest power of two, up to 128, that divides the group size."""
+    common_scales: bool = False
+    """True if each k has one scale that all columns share, as rows of an 8-bit V cache have;
+    ``group`` is then 0."""
 
     @classmethod
     def of(cls, registers: Any, rows: int) -> MatmulProblem:
@@ -60,6 +63,7 @@ class MatmulProblem:
         """
         kind = {name: BY_CODE[int(registers[f"{name}_type"])] for name in ("act", "weight", "out")}
         tables = {name: DType(int(registers[f"{name}_type"])) for name in ("scale", "zero")}
+        common = _has_common_scales(registers)
         size = kind["weight"].storage.itemsize
         return cls(
             act=kind["act"].code,
@@ -71,8 +75,19 @@ class MatmulProblem:
             accumulate=bool(int(registers["flags"]) & DpuFlag.ACCUMULATE),
             layout=_layout(registers["weight_strides"], size, kind["weight"].code in NIBBLES),
             rows=_rows(rows),
-            group=_group(int(registers["group"]), int(registers["k"])),
+            group=0 if common else _group(int(registers["group"]), int(registers["k"])),
+            common_scales=common,
         )
+
+    @property
+    def column_scales(self) -> bool:
+        """True if columns have scales of their own, one for each group."""
+        return self.scale is not DType.UNSET and not self.common_scales
+
+    @property
+    def has_groups(self) -> bool:
+        """True if tables have several entries along k."""
+        return bool(self.group) or self.common_scales
 
     def nibbles_in_lane(self, lanes: int) -> int:
         """Return the number of 4-bit weights in a lane, as groups allow; 0 if less than two."""
@@ -83,7 +98,8 @@ class MatmulProblem:
     @property
     def key(self) -> str:
         """Identifier of the problem in kernels' keys."""
-        tables = f"{self.scale.name}.{self.zero.name}.{self.group}"
+        group = "k" if self.common_scales else self.group
+        tables = f"{self.scale.name}.{self.zero.name}.{group}"
         flags = f"{self.row_scales:d}{self.accumulate:d}"
         types = f"{self.act.name}.{self.weight.name}.{self.out.name}"
         return f"{types} {tables} {flags} {self.layout.value} {self.rows}"
@@ -108,6 +124,17 @@ def _layout(strides: Any, size: int, packed: bool) -> WeightLayout:
     if int(strides[2]) == size:
         return WeightLayout.K
     return WeightLayout.N if int(strides[1]) == size and not packed else WeightLayout.OTHER
+
+
+def _has_common_scales(registers: Any) -> bool:
+    act, weight, scale, zero = (
+        int(registers[f"{name}_type"]) for name in ("act", "weight", "scale", "zero")
+    )
+    alone = scale != DType.UNSET and zero == DType.UNSET and weight not in NIBBLES
+    shared = (
+        int(registers["group"]) == 1 < int(registers["k"]) and not registers["scale_strides"][0]
+    )
+    return alone and shared and act in FLOATS
 
 
 def _rows(m: int) -> int:

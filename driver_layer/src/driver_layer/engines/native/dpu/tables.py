@@ -15,9 +15,9 @@ def column_numbers(
 ) -> Value | None:
     """Return scales or zero points of ``width`` columns, repeating the task's last column.
 
-    ``place`` is (first column, group). None without a table.
+    ``place`` is (first column, group). None if columns have none of their own.
     """
-    if task.kind(table) is DType.UNSET:
+    if not task.by_column(table):
         return None
     e, (n, group) = task.e, place
     b = e.b

@@ -54,6 +54,19 @@ class KernelArguments:
         address = self.address(table, (n, along_n), (group, along_k))
         return load_f32(self.e, address, self.kind(table), 1)
 
+    def common_scale(self, k: Value) -> Value:
+        """Load the scale that all columns share at a k, as f32; 0 beyond the last k."""
+        b = self.e.b
+        there = b.icmp_signed("<", k, self[Word.PART_K])
+        last = b.sub(self[Word.PART_K], I64(1))
+        scale = self.number(Word.SCALE, I64(0), b.select(there, k, last))
+        return b.select(there, scale, F32(0.0))
+
+    def by_column(self, table: Word) -> bool:
+        """Return whether columns have entries of their own in ``SCALE`` or ``ZERO``."""
+        common = table is Word.SCALE and self.problem.common_scales
+        return self.kind(table) is not DType.UNSET and not common
+
     def kind(self, table: Word) -> DType:
         """Return the element type of ``SCALE`` or ``ZERO``; UNSET without such a table."""
         return self.problem.scale if table is Word.SCALE else self.problem.zero

@@ -30,6 +30,7 @@ _DOTS = {
     NumberFormat.HALVES: "llvm.x86.tdpbf16ps",
     NumberFormat.PAIRS: "llvm.x86.tdpbf16ps",
     NumberFormat.HALVED_WEIGHTS: "llvm.x86.tdpbf16ps",
+    NumberFormat.THIRDS: "llvm.x86.tdpbf16ps",
     NumberFormat.BYTES: "llvm.x86.tdpbusd",
 }
 

@@ -12,7 +12,6 @@ stay in the first-level cache, weights in the second; sums are prefetched before
 
 from __future__ import annotations
 
-from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.activations import Activations
 from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
 from driver_layer.engines.native.dpu.flavours import NumberFormat, tile_flavour_of
@@ -68,7 +67,7 @@ class _Places:
     """Layout of scratch: offsets in bytes."""
 
     def __init__(self, problem: MatmulProblem, flavour: NumberFormat) -> None:
-        self.units = _UNITS // flavour.act_parts
+        self.units = _UNITS // flavour.act_parts // ROWS * ROWS
         """Maximum units of a block."""
         self.taken = SIDE * 4 * flavour.act_parts
         """Bytes of a strip's units at one k."""
@@ -103,9 +102,12 @@ class _Tiles(KernelWriter):
         self.packed = e.at(e.scratch, places.packed)
         self.corrected = flavour.whole or bool(problem.group and places.head)
         """True if groups' sums are scaled or corrected before they are added, not at the end."""
-        scaled = problem.scale is not DType.UNSET and (flavour.whole or not self.corrected)
-        self.scales = e.at(e.scratch, places.scales) if scaled else None
+        scaled = problem.column_scales and (flavour.whole or not self.corrected)
+        scales = e.at(e.scratch, places.scales)
+        self.scales = scales if scaled else None
         """Address of the scales of complete sums."""
+        self.common_scales = scales if problem.common_scales else None
+        """Address of the scales of a block's activations."""
         room = SumAddresses(e.at(e.scratch, places.sums), e.at(e.scratch, places.fresh))
         self.products = TileSums(flavour, self.task, self.acts, self.corrected, room, self._finish)
         self.group = self.task[Word.GROUP] if problem.group else self.task[Word.K]
@@ -137,12 +139,15 @@ class _Tiles(KernelWriter):
             with e.loop(begin, end, length) as k:
                 depth = TaskRange(k, task.least(b.sub(end, k), length))
                 runs = self._pack(batch, columns, depth)
+                if self.common_scales is not None:
+                    self.take_common_scales(depth, self.common_scales)
                 first = b.icmp_signed("==", k, I64(0))
                 last = b.icmp_signed("==", b.add(k, depth.count), task[Word.K])
                 with e.loop(0, rows.count, SIDE) as above:
                     count = task.least(b.sub(rows.count, above), I64(SIDE))
                     strip = Strip(batch, TaskRange(b.add(rows.begin, above), count), columns)
-                    self.acts.take(batch, strip.rows, depth, (ROWS, self.step))
+                    multiples = ROWS, self.step
+                    self.acts.take(batch, strip.rows, depth, multiples, self.common_scales)
                     self.products.add(strip, runs, b.udiv(above, I64(SIDE)), (first, last))
 
     def _finish(self, batch: Value, sums: Value, spans: tuple[TaskRange, TaskRange]) -> None:

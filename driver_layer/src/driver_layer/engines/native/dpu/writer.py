@@ -94,6 +94,13 @@ class KernelWriter:
         row = Row(self.problem.scale, address, task[Word.SCALE_N], columns.count)
         widen_row(self.e, row, target)
 
+    def take_common_scales(self, depth: TaskRange, target: Value) -> None:
+        """Convert the scales of a range of k, which all columns share, to f32 at an address."""
+        task = self.task
+        address = task.address(Word.SCALE, (depth.begin, Word.SCALE_GROUP))
+        row = Row(self.problem.scale, address, task[Word.SCALE_GROUP], depth.count)
+        widen_row(self.e, row, target)
+
     def finish_all(self, batch: Value, tile: SumTile) -> None:
         """Store all rows and columns, whose sums are in a tile."""
         task = self.task

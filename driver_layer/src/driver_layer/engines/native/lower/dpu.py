@@ -168,8 +168,8 @@ def _reduction(problem: MatmulProblem, choice: MatmulKernel, sizes: tuple[int, i
         accumulates=problem.accumulate,
         max_size=_max_size(problem),
         accumulator=_OUT,
-        sizes=(Word.K, Word.PART_K, *(() if problem.group else (Word.GROUP,))),
-        group=Word.GROUP if problem.group else NO_WORD,
+        sizes=(Word.K, Word.PART_K, *(() if problem.has_groups else (Word.GROUP,))),
+        group=Word.GROUP if problem.has_groups else NO_WORD,
         pointers=((Word.ACT, Word.ACT_K, 1), (Word.WEIGHT, Word.WEIGHT_K, packed)),
         tables=tuple(
             (at, TABLE_STRIDES[at][1]) for at, kind in tables.items() if kind is not DType.UNSET

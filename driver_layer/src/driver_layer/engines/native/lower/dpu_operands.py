@@ -96,7 +96,7 @@ def split_dims_of(
     reduction = SplitDim(
         Word.PART_K,
         _axes(operands, words, Word.K) + _axes(operands, words, Word.GROUP),
-        int(words[Word.GROUP]) if problem.group else 1,
+        int(words[Word.GROUP]) if problem.has_groups else 1,
         (),
         Word.PARTS,
     )
