@@ -24,7 +24,7 @@ def _named(isa: Isa) -> str:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LEVELS[::-1], ids=_named)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_any_number_of_rows_agrees_with_the_reference(
     dpu: Any, isa: Isa, data: st.DataObject

@@ -27,6 +27,8 @@ def test_each_part_continues_the_sums_of_the_previous_one(
     k, m, n = data.draw(DEPTHS), data.draw(st.integers(1, 8)), data.draw(WIDTHS)
     group = data.draw(st.sampled_from([0, 1, 5, 16]))
     fixed = {"plain": True, "layout": "n", "batch": 1, "group": group}
+    if group == 1 and data.draw(st.booleans()):
+        fixed |= {"common_scales": True, "scale": "f16", "zero": None}
     workload = data.draw(dpu.workloads(data.draw(KINDS), m=m, n=n, k=k, **fixed))
     expected, _ = workload.native(isa)
     tables = bool(workload.registers["scale_type"] or workload.registers["zero_type"])
