@@ -41,7 +41,7 @@ def test_any_number_of_rows_agrees_with_the_reference(
 @pytest.mark.parametrize("isa", [isa for isa in LEVELS if isa < Isa.AMX], ids=_named)
 @pytest.mark.parametrize("m", [4, 40])
 def test_scaled_products_of_f16_are_exact(dpu: Any, isa: Isa, m: int) -> None:
-    """Of each row of activations, one product is not 0, so that nothing is summed."""
+    """Rows of activations with one number that is not 0, so that nothing is summed."""
 
     @settings(max_examples=3, deadline=None, database=None)
     @given(
