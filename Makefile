@@ -12,6 +12,7 @@ MODELS ?= $(VENV)/benchmark-models
 PEERS_PYTHON ?= $(RUN)/python
 BENCH ?=
 PROFILE ?=
+SWEEP ?= $(if $(filter models/demo,$(MODEL)),--brief)
 # Compiled once, whatever a machine's environment says: a process that compiles all modules anew starts
 # a second later, and tests and benchmarks start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,7 +22,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 \
   $(RUN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat serve test test-all check format test-lowest test-oracle test-ci bench profile profile-kernels bench-npuw bench-compile fuzz clean
+.PHONY: help setup demo chat serve test test-all check format test-lowest test-oracle test-ci bench profile profile-kernels bench-npuw bench-sweep bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -81,6 +82,9 @@ profile-kernels: $(VENV)/dev.stamp  ## where the device's time goes, by kernel: 
 
 bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, ways to run, batching, offload: MODEL=folder
 	$(RUN)/python benchmarks/npuw_results.py $(MODEL)
+
+bench-sweep: $(VENV)/dev.stamp  ## lengths, turns, requests, rows, samplers, options: MODEL=folders SWEEP=options
+	$(RUN)/python benchmarks/bench_sweep.py $(MODEL) --peers-python $(PEERS_PYTHON) $(SWEEP)
 
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, and the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from timed_device import TimedDevice
@@ -21,28 +22,30 @@ from npuw_layer import Core
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching import BatchedRequest, ContinuousBatching
 
+T = TypeVar("T")
+
 REQUESTS = (1, 4, 8)
 BAR = 2.5
 """Required speedup of device time from the first to the last (issue 5)."""
 
 
 def measure(
-    engine: ContinuousBatching, device: TimedDevice, requests: int, prompt: int, tokens: int
-) -> tuple[float, float]:
-    """Return device and host seconds of ``tokens`` decode steps of several requests."""
+    engine: ContinuousBatching, clock: Callable[[], T], requests: int, prompt: int, tokens: int
+) -> tuple[T, T]:
+    """Return the time before and after ``tokens`` decode steps of several requests."""
     draw = np.random.default_rng(requests)
     opened = [engine.open() for _ in range(requests)]
     said = {one: one.submit(draw.integers(3, 200, prompt)) for one in opened}
     _finish(engine)
     speak(engine, said)  # assigns caches to slots
-    before, begin = device.seconds, time.perf_counter()
+    begin = clock()
     for _ in range(tokens):
         speak(engine, said)
-    taken = device.seconds - before, time.perf_counter() - begin
+    end = clock()
     for one in opened:
         one.close()
     engine.step()
-    return taken
+    return begin, end
 
 
 def speak(engine: ContinuousBatching, said: dict[BatchedRequest, Future[Array]]) -> None:
@@ -74,10 +77,15 @@ def main() -> None:
     print(f"compiled in {time.perf_counter() - begin:.1f} s")
     engine = model.create_batching()
     print(f"{'requests':>9} {'device tokens/s':>16} {'':>7} {'host tokens/s':>14} {'':>7}")
-    first: tuple[float, float] | None = None
+    first: tuple[float, ...] = ()
+
+    def clock() -> tuple[float, float]:
+        return device.seconds, time.perf_counter()
+
     for requests in REQUESTS:
-        seconds = measure(engine, device, requests, arguments.prompt, arguments.tokens)
-        found = (requests * arguments.tokens / seconds[0], requests * arguments.tokens / seconds[1])
+        times = measure(engine, clock, requests, arguments.prompt, arguments.tokens)
+        tokens = requests * arguments.tokens
+        found = tuple(tokens / (end - begin) for begin, end in zip(*times, strict=True))
         first = first or found
         ratios = [a / b for a, b in zip(found, first, strict=True)]
         print(f"{requests:9} {found[0]:16.0f} {ratios[0]:6.2f}× {found[1]:14.1f} {ratios[1]:6.2f}×")

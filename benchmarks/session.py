@@ -25,6 +25,10 @@ class PeerFailed(Exception):
     """The peer's process ended, or did not answer in time; the message is the peer's."""
 
 
+class TaskRefused(Exception):
+    """The peer refused a task, and waits for the next; the message is the peer's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Environment of the peers.
@@ -132,11 +136,7 @@ class Session:
             PeerFailed: the generation failed.
         """
         watch = OtherWork(self._process.pid)
-        try:
-            print(json.dumps({"prompt": prompt, "new": new}), file=self._stdin, flush=True)
-        except BrokenPipeError:
-            raise PeerFailed(self._last_words()) from None
-        answer = self._answer()
+        answer = self._ask({"prompt": prompt, "new": new})
         return Run(
             answer["first_seconds"],
             answer["seconds"],
@@ -144,6 +144,18 @@ class Session:
             watch.share(),
             answer["peak_rss_mb"],
         )
+
+    def ask(self, task: str, **arguments: Any) -> Any:
+        """Call a method of the open model (``peers.pipelines``), and return its answer.
+
+        Raises:
+            TaskRefused: the method raised an error.
+            PeerFailed: the process has ended.
+        """
+        answer = self._ask({"task": task, **arguments})
+        if "refused" in answer:
+            raise TaskRefused(answer["refused"].splitlines()[0])
+        return answer["answer"]
 
     def close(self) -> None:
         """End the process."""
@@ -171,6 +183,13 @@ class Session:
     def _stdout(self) -> IO[str]:
         assert self._process.stdout is not None
         return self._process.stdout
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            print(json.dumps(question), file=self._stdin, flush=True)
+        except BrokenPipeError:
+            raise PeerFailed(self._last_words()) from None
+        return self._answer()
 
     def _answer(self) -> dict[str, Any]:
         ready, _, _ = select.select([self._stdout], [], [], self._timeout)

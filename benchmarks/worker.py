@@ -1,5 +1,6 @@
 """Process of one peer: opens a model, then generates once per line of JSON on standard input.
 
+A line with a task calls the open model's method of that name with the line's other entries.
 ``session.py`` starts it. Only answers go to standard output; output of libraries goes to standard
 error.
 """
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,14 @@ def peak_rss_mb() -> float:
     return int(kilobytes) * 1024 / 1e6
 
 
+def outcome(method: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return a method's answer, or the reason for which it refused its arguments."""
+    try:
+        return {"answer": method(**arguments)}
+    except Exception as error:
+        return {"refused": f"{type(error).__name__}: {error}"}
+
+
 def serve(channel: Channel, job: dict[str, Any]) -> None:
     """Open the job's model, report it, and answer requests until the input ends."""
     began = time.perf_counter()
@@ -58,6 +68,9 @@ def serve(channel: Channel, job: dict[str, Any]) -> None:
     )
     for line in sys.stdin:
         question = json.loads(line)
+        if task := question.pop("task", ""):
+            channel.send(**outcome(getattr(opened, task), question))
+            continue
         began = time.perf_counter()
         first, tokens = opened.generate(question["prompt"], question["new"])
         seconds = time.perf_counter() - began

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from peers import Lengths
-from peers.openvino_genai import OpenVINOGenAI, version
+from peers.openvino_genai import open_pipelines, version
+from peers.pipelines import Pipelines
 
 __all__ = ["open_model", "version"]
 
 
-def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> OpenVINOGenAI:
+def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> Pipelines:
     """Open an IR's folder on device "NPU"."""
-    return OpenVINOGenAI(path, "NPU", {"NPUW_DEVICES": "CPU", **lengths.static, **config})
+    return open_pipelines(path, "NPU", {"NPUW_DEVICES": "CPU", **lengths.static, **config})

@@ -5,37 +5,15 @@ from __future__ import annotations
 import os
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from genai_layer import GenerationConfig, LLMPipeline
+import genai_layer
 from peers import Lengths
+from peers.pipelines import Pipelines
 
 
-class Ours:
-    """Pipeline on device "NPU".
-
-    Args:
-        path: a folder with an IR.
-        lengths: lengths that determine the static shapes.
-        config: further properties, e.g. INFERENCE_PRECISION_HINT.
-    """
-
-    def __init__(self, path: Path, lengths: Lengths, config: dict[str, str]) -> None:
-        properties: dict[str, Any] = {**lengths.static, **config}
-        self._pipeline = LLMPipeline(path, "NPU", **properties)
-
-    def generate(self, prompt: list[int], new: int) -> tuple[float, list[int]]:
-        """Generate; see ``Opened``."""
-        config = GenerationConfig(max_new_tokens=new, ignore_eos=True)
-        results = self._pipeline.generate(np.array([prompt], np.int64), config)
-        return results.perf_metrics.get_ttft().mean / 1e3, results.tokens[0]
-
-
-def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> Ours:
-    """Open an IR's folder."""
-    return Ours(path, lengths, config)
+def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> Pipelines:
+    """Open a folder on device "NPU", with the lengths as static shapes."""
+    return Pipelines(genai_layer, lambda array: array, path, "NPU", {**lengths.static, **config})
 
 
 def version() -> str:
