@@ -20,7 +20,7 @@ from pathlib import Path
 from machine import describe
 from measure import say
 from session import Place
-from sweep.document import END, section, summary, update
+from sweep.document import END, part, section, summary, update
 from sweep.every import SWEEPS
 from sweep.figures import Table
 from sweep.subject import BRIEF, FULL, Subject
@@ -54,10 +54,12 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def run_sweeps(subject: Subject, names: Sequence[str]) -> Iterator[Table]:
-    """Yield the tables of some sweeps."""
+    """Yield the tables of some sweeps, and print each."""
     for name in names:
         say(name)
-        yield SWEEPS[name](subject)
+        found = SWEEPS[name](subject)
+        print(part(found), end="\n\n", flush=True)
+        yield found
 
 
 def main() -> None:
@@ -81,10 +83,8 @@ def main() -> None:
                 tables = [*run_sweeps(subject, arguments.only)]
                 today = datetime.now(UTC).strftime("%Y-%m-%d")
                 circumstances = [today, describe()[0], *subject.versions]
-        text = section(name, circumstances, tables)
-        print(text)
         if not arguments.no_report:
-            update(arguments.output, name, text)
+            update(arguments.output, name, section(name, circumstances, tables))
             update(arguments.summary, name, summary(name, circumstances, tables))
 
 

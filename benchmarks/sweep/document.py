@@ -18,10 +18,23 @@ END = "<!-- end of sweeps -->"
 _RATIO, _PEER = "÷ neighbour", "÷ OpenVINO"
 
 
+def part(found: Table) -> str:
+    """Return one sweep's figures, with its rule and what was refused."""
+    with_peer = any(figure.peer is not None for figure in found.figures)
+    header = ["setting", *(text for each in found.quantities for text in (f"{each}, ms", _RATIO))]
+    rows = [_row(figure, with_peer) for figure in found.figures if figure.values]
+    refused = [
+        f"- {figure.setting}: {figure.refused}" for figure in found.figures if figure.refused
+    ]
+    parts = [f"### {found.title}", found.rule]
+    parts.append(table([*header, _PEER] if with_peer else header, rows))
+    return "\n\n".join([*parts, "Refused:", "\n".join(refused)] if refused else parts)
+
+
 def section(name: str, circumstances: Sequence[str], tables: Sequence[Table]) -> str:
     """Return all figures of a model."""
     lines = "\n".join(f"- {line}" for line in circumstances)
-    return "\n\n".join([f"## {name}", lines, *(_part(each) for each in tables)])
+    return "\n\n".join([f"## {name}", lines, *(part(each) for each in tables)])
 
 
 def summary(name: str, circumstances: Sequence[str], tables: Sequence[Table]) -> str:
@@ -49,19 +62,6 @@ def update(path: Path, name: str, text: str) -> None:
     before, _, rest = found.partition(begin)
     after = rest.partition(end)[2]
     write_atomically(path, f"{before}{begin}\n\n{text}\n\n{end}{after}")
-
-
-def _part(found: Table) -> str:
-    """Return one sweep's figures, with its rule."""
-    with_peer = any(figure.peer is not None for figure in found.figures)
-    header = ["setting", *(text for each in found.quantities for text in (f"{each}, ms", _RATIO))]
-    rows = [_row(figure, with_peer) for figure in found.figures if figure.values]
-    refused = [
-        f"- {figure.setting}: {figure.refused}" for figure in found.figures if figure.refused
-    ]
-    parts = [f"### {found.title}", found.rule]
-    parts.append(table([*header, _PEER] if with_peer else header, rows))
-    return "\n\n".join([*parts, "Refused:", "\n".join(refused)] if refused else parts)
 
 
 def _row(figure: Figure, with_peer: bool) -> list[str]:
