@@ -11,6 +11,12 @@ from typing import Any
 
 import numpy as np
 
+_FROM_JSON: dict[str, Callable[[Any], Any]] = {
+    "logit_bias": lambda biases: {int(token): bias for token, bias in biases.items()},
+    "stop_token_ids": set,
+}
+"""Conversions of fields for which JSON has no type."""
+
 
 class Pipelines:
     """Pipelines on one model; those for several requests open at their first use.
@@ -89,8 +95,7 @@ class Pipelines:
     def _config(self, new: int, **fields: Any) -> Any:
         if (given := fields.get("structured_output_config")) is not None:
             fields["structured_output_config"] = self._genai.StructuredOutputConfig(**given)
-        if (ids := fields.get("logit_bias")) is not None:  # JSON makes texts of the ids
-            fields["logit_bias"] = {int(id): bias for id, bias in ids.items()}
+        fields |= {name: read(fields[name]) for name, read in _FROM_JSON.items() if name in fields}
         fixed = {"max_new_tokens": new, "ignore_eos": True, "apply_chat_template": False}
         return self._genai.GenerationConfig(**fixed | fields)
 

@@ -36,7 +36,7 @@ class Table:
 
     title: str
     rule: str
-    """What is measured, and which setting is the neighbour of another."""
+    """Measured quantity, and the neighbour of each setting."""
     quantities: tuple[str, ...]
     figures: Sequence[Figure]
 
