@@ -35,7 +35,9 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("models", nargs="+", type=Path, help="folders with a model")
-    add("--only", nargs="+", choices=SWEEPS, default=[*SWEEPS], help="sweeps to run (default: all)")
+    add(
+        "--only", nargs="+", choices=SWEEPS, default=[*SWEEPS], help="sweeps to run; writes no file"
+    )
     add("--brief", action="store_true", help="shorter prompts and fewer rounds, for small models")
     add("--no-report", action="store_true", help="print the figures, and write no file")
     add("--threads", type=int, default=2, help="processors per peer")
@@ -83,7 +85,7 @@ def main() -> None:
                 tables = [*run_sweeps(subject, arguments.only)]
                 today = datetime.now(UTC).strftime("%Y-%m-%d")
                 circumstances = [today, describe()[0], *subject.versions]
-        if not arguments.no_report:
+        if not arguments.no_report and arguments.only == [*SWEEPS]:
             update(arguments.output, name, section(name, circumstances, tables))
             update(arguments.summary, name, summary(name, circumstances, tables))
 
