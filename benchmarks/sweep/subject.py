@@ -106,7 +106,7 @@ class Subject:
     def _take_turns(
         self, task: str, rounds: Sequence[dict[str, Any]]
     ) -> tuple[list[list[float]], list[list[float]]]:
-        """Return our times and OpenVINO's, each by setting and round, after one round to warm up."""
+        """Return our times and OpenVINO's, by setting and round, after one to warm up."""
         ours: list[list[float]] = []
         other: list[list[float]] = []
         for arguments in (rounds[-1], *rounds):  # not the same prompt twice in succession
