@@ -15,7 +15,7 @@ NpuwError (RuntimeError)
 │   │   ├── NotFolded       layers that cannot be folded into one
 │   │   ├── NoHead          an LM head that cannot be separated
 │   │   ├── OtherAxes       caches whose axes differ from NPUW_LLM_SEQ_LEN_DIM
-│   │   └── NotCausal       a text that cannot be read in chunks
+│   │   └── NotCausal       a prompt or text that cannot be read in chunks
 │   ├── BlobError           a damaged or invalid file of programs
 │   │   ├── DamagedBlob       a file with other content than was written
 │   │   └── BlobVersionError  a file made by other versions

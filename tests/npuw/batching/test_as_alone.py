@@ -253,7 +253,8 @@ def test_separate_lm_heads_and_wide_steps_return_equal_logits(
 
 @pytest.mark.long
 def test_tokens_that_do_not_fit_prefill_are_read_one_by_one(talks, batching, crowd) -> None:
-    engine = batching(**crowd.SLOTS, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
+    single = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO", "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+    engine = batching(**crowd.SLOTS, **single)
     request = engine.open()
     request.submit([1, 2, 3])
     crowd.run(engine)

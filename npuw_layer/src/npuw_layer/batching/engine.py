@@ -192,8 +192,7 @@ class ContinuousBatching:
     def _step(self) -> StepReport:
         self._collect()
         active = self._active()
-        planned, options = self._compiled.plan, self._compiled.options
-        reading = [reads_prompt(each, planned, options) for _, _, each in active]
+        reading = [reads_prompt(each, self._compiled.plan) for _, _, each in active]
         plan = plan_step(reading, self._runner.sizes[-1])
         read = 0
         if plan.prompt is not None:

@@ -89,9 +89,7 @@ class Observer:
         if owner is None:
             return ObservedPlace(slot)
         submission, rows, counts = owner.submission, place.cache.rows, place.reader.prefill.counts
-        reading = submission is not None and reads_prompt(
-            submission, self._compiled.plan, self._compiled.options
-        )
+        reading = submission is not None and reads_prompt(submission, self._compiled.plan)
         variant, reason = (None, None) if reading else self._variant(place, owner.together)
         # Counts are of the last prompt: until the first chunk is read, of another conversation.
         chunks = [*counts.chunks] if rows.tokens else []

@@ -13,7 +13,6 @@ from npuw_layer.llm.plan.stages import LLMPlan
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reader import Reading
-from npuw_layer.options import Options
 from npuw_layer.tensors.names import IDS, POSITIONS
 
 
@@ -82,7 +81,7 @@ class Participant:
         return self.submission is not None and not self.submission.logits.done()
 
 
-def reads_prompt(submission: Submission, plan: LLMPlan, options: Options) -> bool:
+def reads_prompt(submission: Submission, plan: LLMPlan) -> bool:
     """Return whether a conversation can read its pending tokens by itself, in one chunk or several.
 
     Several tokens behind stored ones may be too many for it (``TooManyTokens``): then they are read
@@ -91,4 +90,4 @@ def reads_prompt(submission: Submission, plan: LLMPlan, options: Options) -> boo
     if submission.reading is not None or not submission.position:
         return True
     few = submission.left <= plan.generate[0].tokens
-    return submission.left > 1 and (options.enable_continuous_prefill or few)
+    return submission.left > 1 and (plan.resumes or few)

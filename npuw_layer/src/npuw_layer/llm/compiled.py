@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from driver_layer.support.progress import report
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
-from npuw_layer.errors import NoHead, OtherAxes
+from npuw_layer.errors import NoHead, NotCausal, OtherAxes
 from npuw_layer.execution.dumps import dumped
 from npuw_layer.execution.profiling.labels import labelled
 from npuw_layer.llm.kv.prefix_cache import PrefixCache
@@ -114,11 +114,11 @@ def compile_llm(
     while True:
         try:
             return _compile_stages(path, device, options, change)
-        except (NoHead, OtherAxes) as error:
+        except (NoHead, OtherAxes, NotCausal) as error:
             options = _yielding(options, error)
 
 
-def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
+def _yielding(options: Options, error: NoHead | OtherAxes | NotCausal) -> Options:
     """Adjust options to a model, whose needs are known only after it was read.
 
     Raises:
@@ -130,6 +130,12 @@ def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
         _log.info("%s", error)
         axes = {"batch_dim": error.sequences, "seq_len_dim": error.tokens}
         return options.model_copy(update=axes)
+    if isinstance(error, NotCausal):
+        asked = options.enable_continuous_prefill or options.enable_prefix_caching
+        if asked or lengths_of(options).chunk is not None:
+            raise error
+        _log.info("%s", error)
+        return options.model_copy(update={"prefill_hint": "STATIC"})
     if not options.cuts_head:
         raise error
     _log.warning("NPUW_LLM_SHARED_HEAD: %s; each model keeps its own head", error)
@@ -139,7 +145,7 @@ def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
 def _compile_stages(
     path: Path, device: Device, options: Options, change: ModelChange | None
 ) -> CompiledLLM:
-    """Compile an LLM; raises as ``compile_llm``, also NoHead and OtherAxes."""
+    """Compile an LLM; raises as ``compile_llm``, also NoHead, OtherAxes and NotCausal."""
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)

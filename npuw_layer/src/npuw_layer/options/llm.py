@@ -69,8 +69,9 @@ class PrefillOptions(OptionGroup):
     prefill_chunk_size: int = Field(1024, alias="NPUW_LLM_PREFILL_CHUNK_SIZE", ge=0)
     """Tokens of a chunk, a power of two; 0 reads a prompt in one inference."""
     prefill_pyramid: bool = Field(True, alias="NPUW_LLM_PREFILL_PYRAMID", json_schema_extra=OURS)
-    """Compile prefill models of several lengths, so that short prompts and last chunks run the
-    smallest that holds them."""
+    """Compile prefill models of several lengths, of which a prompt runs the sequence that costs
+    least. If the hint is DYNAMIC, and chunks have a length, the smaller ones also begin after any
+    number of stored tokens."""
     prefill_attention_hint: AttentionHint = Field(
         "PYRAMID", alias="NPUW_LLM_PREFILL_ATTENTION_HINT"
     )
@@ -109,11 +110,11 @@ class PrefillOptions(OptionGroup):
     )
     """Maximum bytes of all cached blocks; 0 sets no limit except their number."""
     enable_continuous_prefill: bool = Field(False, alias="NPUW_LLM_ENABLE_CONTINUOUS_PREFILL")
-    """Let prefill read several tokens that continue a conversation; otherwise they must begin a new
-    conversation, or fit one generate step. Their position_ids set the position, which suffices
-    here. Or, as in NPUW, the caller first sets the variable npuw_stored_tokens_state to the number
-    of tokens to keep, and reads back the granted number (the same, unless the cache was full); the
-    next inference must then continue there."""
+    """Let the caller set the variable npuw_stored_tokens_state to the number of tokens to keep, as
+    in NPUW, and read back the granted number (the same, unless the cache was full); the next
+    inference must then continue there. Without a proposal, position_ids set the position. By
+    default prefill reads several tokens that continue a conversation either way; if prompts are
+    read whole, only this option and prefix caching compile the models for that."""
 
 
 class GenerateOptions(OptionGroup):

@@ -86,8 +86,13 @@ class OptionValues(
 
     @property
     def resumes_prefill(self) -> bool:
-        """True if prompts may begin behind cached tokens."""
-        return self.enable_continuous_prefill or self.enable_prefix_caching
+        """True if prefill models may begin after any number of stored tokens.
+
+        By default they do; models of texts, and prompts that are read whole, need none.
+        """
+        pieces = self.prefill_hint == "DYNAMIC" and self.prefill_pyramid and self.generates
+        asked = self.enable_continuous_prefill or self.enable_prefix_caching
+        return asked or (pieces and self.prefill_chunk_size > 0)
 
     @property
     def writes_in_place(self) -> bool:

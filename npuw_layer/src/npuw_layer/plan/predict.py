@@ -14,14 +14,9 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.rewriting.garbage import collected_later
 from driver_layer.support.files import looking_at
 from npuw_layer.errors import ModelError, OptionError
+from npuw_layer.llm.plan.chunks import cheapest
 from npuw_layer.llm.plan.lengths import Lengths
-from npuw_layer.llm.plan.stages import (
-    SMALLEST_PREFILL,
-    Stage,
-    StageKind,
-    choose_prefill,
-    kv_layout,
-)
+from npuw_layer.llm.plan.stages import SMALLEST_PREFILL, Stage, StageKind, kv_layout
 from npuw_layer.llm.plan.stages import LLMPlan as Stages
 from npuw_layer.llm.plan.stages import plan as plan_stages
 from npuw_layer.options import Options
@@ -97,15 +92,19 @@ class Prediction:
         Raises:
             OptionError: the prompt is too long for the prefill models.
         """
+        return self.head_seconds(1) + sum(one.seconds for one in self.chunks(prompt))
+
+    def chunks(self, prompt: int) -> list[StagePrediction]:
+        """Return the models that read a prompt of some tokens, in order.
+
+        Raises:
+            OptionError: the prompt is too long for the prefill models.
+        """
         by_stage = {one.stage: one for one in self.prefill}
-        seconds, done = self.head_seconds(1), 0
-        while done < prompt:
-            stage = choose_prefill(list(by_stage), prompt - done, done)
-            if stage is None:
-                raise OptionError(f"prompt of {prompt} tokens; raise NPUW_LLM_MAX_PROMPT_LEN")
-            seconds += by_stage[stage].seconds
-            done += stage.tokens
-        return seconds
+        found = [by_stage[stage] for stage in cheapest([*by_stage], prompt, 0)]
+        if not found:
+            raise OptionError(f"prompt of {prompt} tokens; raise NPUW_LLM_MAX_PROMPT_LEN")
+        return found
 
     def _of(self, kind: StageKind) -> list[StagePrediction]:
         return [one for one in self.stages if one.stage.kind is kind]

@@ -198,20 +198,17 @@ def test_sinks_must_leave_room_for_newer_tokens(talks, on_full) -> None:
         talks(**SHORT, **wide, NPUW_LLM_ON_FULL=on_full)
 
 
-def test_several_tokens_continue_only_if_a_step_takes_them(talks) -> None:
+def test_without_models_that_resume_a_step_must_take_all_tokens(talks) -> None:
     """NPUW's rule, with NPUW's remedy and ours."""
     ids = [1, 2, 3, 4, 5]
     whole = talks(**SHORT).tell(ids)
-    strict = talks(**SHORT, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
+    single = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO", "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+    strict = talks(**SHORT, **single)
     strict.tell(ids[:2])
     with pytest.raises(TooManyTokens, match="at most 1; raise NPUW_LLM_MAX_GENERATION_TOKEN_LEN"):
         strict.tell(ids[2:])
     assert close(strict.tell(ids, back=2), whole), "at the first position it is a new prompt"
-    wide = talks(
-        **SHORT,
-        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO",
-        NPUW_LLM_MAX_GENERATION_TOKEN_LEN=3,
-    )
+    wide = talks(**SHORT, **single, NPUW_LLM_MAX_GENERATION_TOKEN_LEN=3)
     wide.tell(ids[:2])
     found = wide.request.infer(
         {

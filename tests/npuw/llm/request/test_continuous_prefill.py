@@ -240,11 +240,14 @@ def test_without_the_option_the_state_is_read_only(talks) -> None:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("chosen", ["YES", "NO"])
-def test_the_model_reports_whether_the_state_may_be_set(tiny: Path, chosen: str) -> None:
-    options = SMALL | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": chosen}
+@pytest.mark.parametrize("pyramid", ["YES", "NO"])
+def test_the_model_reports_whether_several_tokens_may_follow(tiny: Path, pyramid: str) -> None:
+    options = SMALL | {
+        "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO",
+        "NPUW_LLM_PREFILL_PYRAMID": pyramid,
+    }
     compiled = Core().compile_model(tiny, "NPU", options)
-    assert compiled.get_property("NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED") is (chosen == "YES")
+    assert compiled.get_property("NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED") is (pyramid == "YES")
     known = compiled.get_property("SUPPORTED_PROPERTIES")
     assert known["NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"] == "RO"
     with pytest.raises(OptionError, match="NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"):
@@ -261,12 +264,28 @@ def test_a_conversation_continues_after_all_its_states_were_copied(talks, unchun
     assert close(target.tell(IDS[30:60]), whole(unchunked, IDS[:60]))
 
 
-def test_several_tokens_continue_without_a_proposal(talks, unchunked) -> None:
-    """Positions alone determine the place, too, if the option is set."""
-    talk = talks(**CHUNKED)
-    talk.tell(IDS[:40])
-    ids = IDS[:30] + IDS[60:90]
-    assert close(talk.tell(ids[30:], back=10), whole(unchunked, ids))
+TOLD = st.lists(
+    st.tuples(st.floats(0, 1), st.lists(st.integers(0, 96), min_size=1, max_size=60)),
+    min_size=2,
+    max_size=4,
+)
+"""Turns: the share of the stored tokens that stay, and new tokens."""
+
+
+@given(TOLD)
+@settings(max_examples=6, deadline=None)
+def test_several_tokens_continue_anywhere_without_an_option(talks, unchunked, turns) -> None:
+    """Positions alone determine the place; the greedy token is that of a complete prompt."""
+    talk = talks(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
+    talk.reset()
+    told: list[int] = []
+    for share, ids in turns:
+        keep = min(round(share * len(told)), 128 - len(ids))
+        logits = talk.tell(ids, back=len(told) - keep)
+        told = told[:keep] + ids
+        expected = whole(unchunked, told)
+        assert close(logits, expected)
+        assert int(logits.argmax()) == int(expected.argmax())
 
 
 @pytest.fixture

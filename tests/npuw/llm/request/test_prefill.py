@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npuw_layer.llm.plan.stages import StageKind, choose_prefill, plan
+from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 
 few = settings(max_examples=10, deadline=None)
@@ -23,8 +23,15 @@ def names(**options: object) -> list[str]:
 
 
 def test_a_short_prompt_uses_a_small_model() -> None:
-    assert names() == ["prefill_64", "prefill_256", "prefill_1024"]
+    assert names(PREFILL_HINT="STATIC") == ["prefill_64", "prefill_256", "prefill_1024"]
     assert names(PREFILL_PYRAMID="NO") == ["prefill_1024"]
+
+
+def test_a_small_model_also_begins_after_any_number_of_tokens() -> None:
+    small = [f"prefill_{tokens}{past}" for tokens in (16, 64, 256) for past in ("", "_after_1024")]
+    assert names() == [*small, "prefill_1024"]
+    short = [f"prefill_{tokens}_after_256" for tokens in (16, 64)]
+    assert names(MAX_PROMPT_LEN=256) == [*short, "prefill_256"], "a short past costs little"
 
 
 def test_early_chunks_attend_to_little_with_pyramid_attention() -> None:
@@ -37,39 +44,6 @@ def test_early_chunks_attend_to_little_with_pyramid_attention() -> None:
 def test_the_head_is_one_model_or_part_of_each() -> None:
     assert [stage.name for stage in plan(parse_options({})).heads] == ["lm_head"]
     assert plan(parse_options({"NPUW_LLM_SHARED_HEAD": "NO"})).heads == ()
-
-
-LENGTHS = st.fixed_dictionaries(
-    {
-        "NPUW_LLM_MAX_PROMPT_LEN": st.integers(1, 5000),
-        "NPUW_LLM_PREFILL_CHUNK_SIZE": st.sampled_from([0, 32, 64, 256, 1024]),
-        "NPUW_LLM_PREFILL_PYRAMID": st.booleans(),
-        "NPUW_LLM_PREFILL_ATTENTION_HINT": st.sampled_from(["STATIC", "PYRAMID"]),
-        "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": st.booleans(),
-    }
-)
-
-
-@given(LENGTHS, st.data())
-def test_any_remaining_tokens_fit_a_model(config, data) -> None:
-    planned = plan(parse_options(config))
-    longest = planned.lengths.max_prompt
-    resumes = config["NPUW_LLM_ENABLE_CONTINUOUS_PREFILL"]
-    stored = data.draw(st.integers(0, longest - 1)) if resumes else 0
-    left = data.draw(st.integers(1, longest - stored))
-    while left:
-        stage = choose_prefill(planned.prefill, left, stored)
-        assert stage is not None
-        assert stage.kind is StageKind.PREFILL
-        assert stage.past >= stored, "the model attends to all stored tokens"
-        smaller = [
-            other
-            for other in planned.prefill
-            if other.past >= stored and left <= other.tokens < stage.tokens
-        ]
-        assert not smaller, "no smaller model fits"
-        taken = min(left, stage.tokens)
-        stored, left = stored + taken, left - taken
 
 
 PATHS = [

@@ -123,7 +123,7 @@ def test_other_lengths_are_planned_with_the_other_options() -> None:
     found = plan_prompt(options, SIZE, 3000)
     assert (found.max_prompt_len, found.min_response_len, found.capacity) == (4096, 128, 4224)
     assert [one.capacity for one in found.variants if one.chosen] == [4096]
-    assert [chunk.tokens for chunk in found.chunks] == [256] * 11 + [184]
+    assert [chunk.tokens for chunk in found.chunks] == [256] * 11 + [64, 64, 56]
 
 
 def test_wrong_numbers_are_rejected() -> None:

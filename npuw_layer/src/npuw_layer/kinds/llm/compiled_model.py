@@ -67,8 +67,8 @@ class CompiledModel(SplitModel):
         return outputs_of(self._compiled)
 
     def _facts(self) -> Facts:
-        """Return the facts of all models, and whether npuw_stored_tokens_state may be set."""
-        supported = self._compiled.options.enable_continuous_prefill
+        """Return the facts of all models, and whether several tokens may follow stored ones."""
+        supported = self._compiled.plan.resumes
         return {**super()._facts(), CONTINUOUS_PREFILL_SUPPORTED: lambda: supported}
 
     def create_infer_request(self) -> InferRequest:

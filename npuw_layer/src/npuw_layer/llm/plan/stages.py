@@ -1,9 +1,10 @@
 """Plan of the static models of one LLM: which exist, and their lengths.
 
 Prefill models differ in the number of new tokens they take, and of stored tokens they read. A short
-prompt uses a small model, and so does the last chunk of a long prompt (NPUW pads it to a complete
-chunk). With PYRAMID attention, models for early chunks read little of the cache. With HFA and
-DYNAMIC all models read little; each has one past, the longest.
+prompt uses a small model, and others are read in chunks by the models that cost least
+(``chunks``); NPUW pads each to a complete chunk. With PYRAMID attention, models for early chunks
+read little of the cache. With HFA and DYNAMIC all models read little; each has one past, the
+longest.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ from npuw_layer.options import Options
 
 SMALLEST_PREFILL = 64
 """Minimum tokens of a prefill model if prompts may be longer."""
+
+SMALLEST_RESUMING = 16
+"""The same if prefill models may begin after any number of tokens."""
+
+SHORT_PAST = 256
+"""Longest past whose cost is too small to compile models without a past besides."""
 
 ROPE_LEAD = 64
 """Limit of the lead of positions over tokens if rotary factors come from tables; positions need not
@@ -89,6 +96,11 @@ class LLMPlan:
     def slots(self) -> tuple[int, ...]:
         """Numbers of conversations that batched models serve together, ascending."""
         return tuple(sorted({stage.slots for stage in (*self.generate, *self.batched)}))
+
+    @property
+    def resumes(self) -> bool:
+        """True if prefill can read tokens after any number of stored ones."""
+        return any(stage.past >= self.lengths.max_prompt for stage in self.prefill)
 
     @property
     def own_heads(self) -> tuple[Stage, ...]:
@@ -221,7 +233,8 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
         if pyramid and tokens == lengths.chunk:
             pasts |= set(_growing(tokens, longest - tokens))
         if tokens < largest and options.resumes_prefill:
-            pasts.add(longest)  # prefill may resume after any number of tokens
+            # Prefill may resume after any number of tokens.
+            pasts = {longest, *(pasts if longest > SHORT_PAST else ())}
         elif lengths.chunk is not None:
             pasts.add(longest - largest)  # prefill begins after complete chunks
         for past in sorted(pasts or {0}):
@@ -233,8 +246,8 @@ def _widths(largest: int, several: bool, resumes: bool) -> Sequence[int]:
 
     Resuming anywhere requires a model with fewer tokens than the longest prompt.
     """
-    widths = [largest]
-    while several and widths[0] // _STEP >= SMALLEST_PREFILL and widths[0] % _STEP == 0:
+    widths, smallest = [largest], SMALLEST_RESUMING if resumes else SMALLEST_PREFILL
+    while several and widths[0] // _STEP >= smallest and widths[0] % _STEP == 0:
         widths.insert(0, widths[0] // _STEP)
     if resumes and len(widths) == 1 and largest >= _STEP:
         widths.insert(0, largest // _STEP)
@@ -247,23 +260,3 @@ def _growing(chunk: int, limit: int) -> Iterator[int]:
     while past < limit:
         yield past
         past = 2 * past + chunk
-
-
-def choose_prefill(stages: Sequence[Stage], tokens: int, stored: int) -> Stage | None:
-    """Return the prefill model for the next chunk.
-
-    Args:
-        stages: the prefill models, ascending.
-        tokens: remaining tokens of the prompt.
-        stored: tokens in the cache.
-
-    Returns:
-        Among models whose past holds all stored tokens: the smallest that takes all remaining
-        tokens, else the largest; on a tie, the one with the shortest past. None if no past
-        holds them.
-    """
-    fitting = [stage for stage in stages if stage.past >= stored]
-    whole = [stage for stage in fitting if stage.tokens >= tokens]
-    if whole:
-        return min(whole, key=lambda stage: (stage.tokens, stage.past))
-    return max(fitting, key=lambda stage: (stage.tokens, -stage.past), default=None)

@@ -126,7 +126,7 @@ class Admission:
         options, planned = self._options, self._plan
         limit, largest = self.longest_prompt, planned.generate[-1]
         if not self.is_step(count):
-            if not options.enable_continuous_prefill:
+            if not planned.resumes:
                 raise TooManyTokens(count, largest.tokens)
             cut = options.on_full == "TRUNCATE" and options.sink_tokens + count < limit
             droppable = cut or options.on_full == "SLIDE"

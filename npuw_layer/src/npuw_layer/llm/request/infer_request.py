@@ -211,6 +211,7 @@ class InferRequest(Request):
         report = {
             "blobs": str(compiled.origin),
             "prefill": " + ".join(prefill.prefills) or "none",
+            "padding": f"{prefill.padding} rows of prefill",
             "KV variant": f"{capacities[first.reader.generate.variant]} of {ladder}",
             # Each generated token's row is copied.
             "KV copied": f"{copied} bytes (rows of generated tokens included)"

@@ -3,7 +3,7 @@
 A conversation's state is computed from the stored tokens, so an interrupt never leaves it wrong.
 Each row of ``TABLE`` has a state, an event, its act and the next state:
 
-    idle        prompt    begin      prefilling   chunks by choose_prefill
+    idle        prompt    begin      prefilling   chunks by cheapest
     idle        step      start      generating   the variant by select_generate_request
     prefilling  read      select     generating   rows are in place, or copied before the next run;
                                                   SLIDE reads the rest of a long prompt by steps

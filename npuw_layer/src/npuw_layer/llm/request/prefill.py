@@ -31,6 +31,11 @@ class Counts:
         """Names of the static models that ran, in order."""
         return [chunk.stage.name for chunk in self.chunks]
 
+    @property
+    def padding(self) -> int:
+        """Number of rows that the models computed without tokens."""
+        return sum(chunk.padding for chunk in self.chunks)
+
 
 class Prefill:
     """Prefill models of one conversation.
@@ -69,7 +74,7 @@ class Prefill:
     def prepare(self) -> None:
         """Do the work of a complete chunk's first run in advance."""
         complete = self._plan.prefill[-1].tokens
-        first = next(chunks(self._plan, self._compiled.options, complete, 0))
+        first = chunks(self._plan, self._compiled.options, complete, 0)[0]
         self._models[first.stage].prepare(0 if first.in_place else None)
 
     def forget(self) -> None:

@@ -11,7 +11,8 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import StateError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.plan.stages import Stage, StageKind, choose_prefill
+from npuw_layer.llm.plan.chunks import cheapest
+from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.generate import Generate
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead, LogitsTarget
@@ -170,18 +171,16 @@ class Reader:
         tokens = self._history.since(begin, mask[:kept])
         self._history.forget(begin)
         self._cache.truncate(begin)
+        at_once, room = self._plan.generate[0].tokens, self._plan.lengths.max_prompt - begin
+        read = min(len(tokens), max(room, 0))
+        if len(tokens) > at_once and cheapest(self._plan.prefill, read, begin):
+            finished(self.prompt(tokens.part(0, read), 0, None))
+            tokens = tokens.part(read, len(tokens))
         while len(tokens):
-            stage = choose_prefill(self._plan.prefill, len(tokens), self._cache.rows.tokens)
-            if stage is None or len(tokens) <= self._plan.generate[0].tokens:
-                stage = self._plan.generate[0]
-            piece = tokens.part(0, stage.tokens)
-            if stage.kind is StageKind.GENERATE:
-                if not self._cache.rows.tokens:
-                    self.start(len(piece))
-                self.step(piece)
-            else:
-                finished(self.prompt(piece, 0, None))
-            tokens = tokens.part(stage.tokens, len(tokens))
+            if not self._cache.rows.tokens:
+                self.start(min(at_once, len(tokens)))
+            self.step(tokens.part(0, at_once))
+            tokens = tokens.part(at_once, len(tokens))
         self.gathered.begin()  # the caller already has the outputs of these tokens
 
 

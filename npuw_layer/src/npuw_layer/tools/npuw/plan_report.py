@@ -29,6 +29,7 @@ def as_text(plan: Prediction, options: Options, weights: str, unicode: bool) -> 
     yield ""
     yield from _table(plan)
     yield ""
+    yield _prompt(plan, options)
     yield _summary(plan, options)
     for note in plan.notes:
         yield f"Note: {note}"
@@ -57,11 +58,23 @@ def as_json(plan: Prediction, options: Options, weights: str) -> dict[str, Any]:
         "memory": {item.name: item.nbytes for item in plan.memory},
         "total_bytes": plan.total_bytes,
         "ttft_ms": 1e3 * plan.ttft(options.max_prompt_len),
+        "chunks": [_chunk_json(one) for one in plan.chunks(options.max_prompt_len)],
+        "padding": _padding(plan, options),
         "stages": [_stage_json(plan, one) for one in plan.stages],
         "warnings": list(plan.warnings),
         "notes": list(plan.notes),
         "expected_error": EXPECTED_ERROR,
     }
+
+
+def _chunk_json(one: StagePrediction) -> dict[str, Any]:
+    return {"name": one.stage.name, "ms": 1e3 * one.seconds}
+
+
+def _padding(plan: Prediction, options: Options) -> int:
+    """Return the rows without tokens that prefill models compute for the longest prompt."""
+    rows = sum(one.stage.tokens for one in plan.chunks(options.max_prompt_len))
+    return rows - options.max_prompt_len
 
 
 def _stage_json(plan: Prediction, one: StagePrediction) -> dict[str, Any]:
@@ -139,6 +152,14 @@ def _row(plan: Prediction, one: StagePrediction) -> tuple[str, ...]:
         one.bound,
         shares,
     )
+
+
+def _prompt(plan: Prediction, options: Options) -> str:
+    chunks = " + ".join(
+        f"{one.stage.name} {_time(one.seconds)}" for one in plan.chunks(options.max_prompt_len)
+    )
+    padding = _padding(plan, options)
+    return f"A prompt of {options.max_prompt_len:,} tokens: {chunks}; {padding:,} rows of padding."
 
 
 def _summary(plan: Prediction, options: Options) -> str:

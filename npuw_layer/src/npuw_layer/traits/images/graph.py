@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler_layer.dialects.ov.elementwise import Add
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
-from npuw_layer.errors import ModelError
+from npuw_layer.errors import NotCausal
 from npuw_layer.llm.graph.check_tokens import CheckTokens, close_row
 from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
 from npuw_layer.llm.plan.stages import Stage, StageKind
@@ -20,7 +20,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     """Return the passes for a model with DeepStack or with embeddings for each layer.
 
     Raises:
-        ModelError: prompts would be read in chunks, but tokens of an image attend to later ones.
+        NotCausal: prompts would be read in chunks, but tokens of an image attend to later ones.
     """
     del options
     if stage.kind is StageKind.PREFILL and stage.past:
@@ -42,10 +42,10 @@ def _check_types(model: Model) -> None:
     (docs/reference/npuw.md#lengths).
 
     Raises:
-        ModelError: the prompt must be read whole.
+        NotCausal: the prompt must be read whole.
     """
     if any(port.name == TOKEN_TYPES and port.value.uses for port in model.inputs):
-        raise ModelError(
+        raise NotCausal(
             f"tokens of an image attend to later ones ({TOKEN_TYPES}), so prompts must be read "
             "whole; set NPUW_LLM_PREFILL_HINT to STATIC, and leave "
             "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL and NPUW_LLM_ENABLE_PREFIX_CACHING out"

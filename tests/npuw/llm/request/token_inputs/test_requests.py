@@ -219,6 +219,12 @@ class TestTokensOfImages:
             talk.tell(0, 1, token_type_ids=np.ones((1, 1), np.int64))
         assert close(talk.tell(0, 100), expected)
 
+    def test_prompts_are_read_whole_without_chunks(self, models) -> None:
+        model = models("gemma3_types")
+        talk = model.begin()
+        assert close(talk.tell(0, 100), model.goldens["logits_100"])
+        assert talk.request.execution_report()["prefill"] == "prefill_128"
+
     def test_steps_of_a_long_prompt_read_no_image(self, models) -> None:
         options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_ON_FULL": "SLIDE"}
         talk = models("gemma3_types").begin(**options, **WHOLE)
