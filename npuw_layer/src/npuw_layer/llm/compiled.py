@@ -131,8 +131,7 @@ def _yielding(options: Options, error: NoHead | OtherAxes | NotCausal) -> Option
         axes = {"batch_dim": error.sequences, "seq_len_dim": error.tokens}
         return options.model_copy(update=axes)
     if isinstance(error, NotCausal):
-        asked = options.enable_continuous_prefill or options.enable_prefix_caching
-        if asked or lengths_of(options).chunk is not None:
+        if options.resumes_prefill or lengths_of(options).chunk is not None:
             raise error
         _log.info("%s", error)
         return options.model_copy(update={"prefill_hint": "STATIC"})

@@ -86,13 +86,14 @@ class OptionValues(
 
     @property
     def resumes_prefill(self) -> bool:
-        """True if prefill models may begin after any number of stored tokens.
+        """True if an option needs prompts that begin after any number of stored tokens."""
+        return self.enable_continuous_prefill or self.enable_prefix_caching
 
-        By default they do; models of texts, and prompts that are read whole, need none.
-        """
-        pieces = self.prefill_hint == "DYNAMIC" and self.prefill_pyramid and self.generates
-        asked = self.enable_continuous_prefill or self.enable_prefix_caching
-        return asked or (pieces and self.prefill_chunk_size > 0)
+    @property
+    def reads_pieces(self) -> bool:
+        """True if several prefill models may read a prompt in turn."""
+        chunked = self.prefill_hint == "DYNAMIC" and self.prefill_chunk_size > 0
+        return chunked and self.prefill_pyramid and self.generates
 
     @property
     def writes_in_place(self) -> bool:

@@ -92,7 +92,7 @@ class Prediction:
         Raises:
             OptionError: the prompt is too long for the prefill models.
         """
-        return self.head_seconds(1) + sum(one.seconds for one in self.chunks(prompt))
+        return sum((one.seconds for one in self.chunks(prompt)), self.head_seconds(1))
 
     def chunks(self, prompt: int) -> list[StagePrediction]:
         """Return the models that read a prompt of some tokens, in order.
@@ -100,11 +100,10 @@ class Prediction:
         Raises:
             OptionError: the prompt is too long for the prefill models.
         """
-        by_stage = {one.stage: one for one in self.prefill}
-        found = [by_stage[stage] for stage in cheapest([*by_stage], prompt, 0)]
-        if not found:
+        if prompt > self.lengths.max_prompt:
             raise OptionError(f"prompt of {prompt} tokens; raise NPUW_LLM_MAX_PROMPT_LEN")
-        return found
+        by_stage = {one.stage: one for one in self.prefill}
+        return [by_stage[stage] for stage in cheapest([*by_stage], prompt, 0)]
 
     def _of(self, kind: StageKind) -> list[StagePrediction]:
         return [one for one in self.stages if one.stage.kind is kind]
@@ -254,13 +253,17 @@ def _warnings(
 
 
 def _advice(stages: tuple[StagePrediction, ...], options: Options, reach: int) -> str:
-    """Return a remedy for too long task lists: the largest chunk estimated to fit."""
+    """Return a remedy for too long task lists: the largest chunk that alone is estimated to fit."""
     chunk = 1 << (max(one.stage.tokens for one in stages).bit_length() - 2)
     while chunk >= SMALLEST_PREFILL:
-        smaller = options.model_copy(update={"prefill_chunk_size": chunk})
+        single = {"prefill_chunk_size": chunk, "prefill_pyramid": False}
+        smaller = options.model_copy(update=single)
         about = sum(_task_bytes(stages, stage) for stage in plan_stages(smaller).stages)
         if about <= 1.1 * reach:  # smaller models have slightly shorter lists than estimated
-            return f"lower NPUW_LLM_PREFILL_CHUNK_SIZE to {chunk}"
+            return (
+                f"lower NPUW_LLM_PREFILL_CHUNK_SIZE to {chunk}, and set NPUW_LLM_PREFILL_PYRAMID "
+                "to NO"
+            )
         chunk >>= 1
     return "no NPUW_LLM_PREFILL_CHUNK_SIZE is small enough; use a smaller model"
 

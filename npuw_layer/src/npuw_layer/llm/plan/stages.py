@@ -228,11 +228,13 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
     """Yield the prefill models, ascending by tokens, then by past."""
     largest, longest = lengths.prefill_input, lengths.max_prompt
     pyramid = options.prefill_attention_hint == "PYRAMID"
-    for tokens in _widths(largest, options.prefill_pyramid, options.resumes_prefill):
+    worth = options.reads_pieces and longest > SMALLEST_PREFILL  # one run reads a shorter prompt
+    resumes = options.resumes_prefill or worth
+    for tokens in _widths(largest, options.prefill_pyramid, resumes):
         pasts = {0} if pyramid else set[int]()
         if pyramid and tokens == lengths.chunk:
             pasts |= set(_growing(tokens, longest - tokens))
-        if tokens < largest and options.resumes_prefill:
+        if tokens < largest and resumes:
             # Prefill may resume after any number of tokens.
             pasts = {longest, *(pasts if longest > SHORT_PAST else ())}
         elif lengths.chunk is not None:
