@@ -170,7 +170,8 @@ def test_each_kind_has_a_single_past_length() -> None:
         plan(parse_options({**lengths, "NPUW_LLM_PREFILL_ATTENTION_HINT": hint})).prefill
         for hint in ("PYRAMID", "HFA")
     )
-    assert {stage.past for stage in tiles} == {4096 - 512}
+    assert {stage.past for stage in tiles} == {4096, 4096 - 512}
+    assert len({stage.tokens for stage in tiles}) == len(tiles)
     assert {stage.tokens for stage in tiles} == {stage.tokens for stage in pyramid}
     assert len(tiles) < len(pyramid)
 

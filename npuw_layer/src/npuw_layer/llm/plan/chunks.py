@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from npuw_layer.llm.plan.stages import LLMPlan, Stage, kv_layout
 from npuw_layer.options import Options
 
-START = 32
+START = 48
 """Rows whose computation takes as long as the rest of a run, e.g. reading weights."""
 
 REACH = 1536

@@ -23,11 +23,11 @@ from npuw_layer.options import Options
 SMALLEST_PREFILL = 64
 """Minimum tokens of a prefill model if prompts may be longer."""
 
-SMALLEST_RESUMING = 16
-"""The same if prefill models may begin after any number of tokens."""
+SMALLEST_PIECE = 16
+"""The same minimum if models begin after any number of tokens, and prompts exceed SHORT_PROMPT."""
 
-SHORT_PAST = 256
-"""Longest past whose cost is too small to compile models without a past besides."""
+SHORT_PROMPT = 256
+"""Longest prompt whose cost of attention is too small to compile models without a past besides."""
 
 ROPE_LEAD = 64
 """Limit of the lead of positions over tokens if rotary factors come from tables; positions need not
@@ -35,6 +35,10 @@ begin at 0 (those of Gemma 3 begin at 1)."""
 
 _STEP = 4
 """Ratio of tokens from one prefill model to the next."""
+
+_RESUMING = 2
+"""Number of the smallest lengths of prefill models that begin after any number of tokens; a longer
+run takes as long as the runs of these in its place."""
 
 
 class StageKind(Enum):
@@ -230,26 +234,28 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
     pyramid = options.prefill_attention_hint == "PYRAMID"
     worth = options.reads_pieces and longest > SMALLEST_PREFILL  # one run reads a shorter prompt
     resumes = options.resumes_prefill or worth
-    for tokens in _widths(largest, options.prefill_pyramid, resumes):
+    smallest = SMALLEST_PIECE if resumes and longest > SHORT_PROMPT else SMALLEST_PREFILL
+    widths = _widths(largest, smallest if options.prefill_pyramid else largest, resumes)
+    for tokens in widths:
         pasts = {0} if pyramid else set[int]()
         if pyramid and tokens == lengths.chunk:
             pasts |= set(_growing(tokens, longest - tokens))
-        if tokens < largest and resumes:
+        if resumes and tokens in widths[:_RESUMING] and tokens < largest:
             # Prefill may resume after any number of tokens.
-            pasts = {longest, *(pasts if longest > SHORT_PAST else ())}
+            pasts = {longest, *(pasts if longest > SHORT_PROMPT else ())}
         elif lengths.chunk is not None:
             pasts.add(longest - largest)  # prefill begins after complete chunks
         for past in sorted(pasts or {0}):
             yield Stage(StageKind.PREFILL, tokens, past)
 
 
-def _widths(largest: int, several: bool, resumes: bool) -> Sequence[int]:
+def _widths(largest: int, smallest: int, resumes: bool) -> Sequence[int]:
     """Return the tokens of the prefill models, ascending, each four times the one before.
 
     Resuming anywhere requires a model with fewer tokens than the longest prompt.
     """
-    widths, smallest = [largest], SMALLEST_RESUMING if resumes else SMALLEST_PREFILL
-    while several and widths[0] // _STEP >= smallest and widths[0] % _STEP == 0:
+    widths = [largest]
+    while widths[0] // _STEP >= smallest and widths[0] % _STEP == 0:
         widths.insert(0, widths[0] // _STEP)
     if resumes and len(widths) == 1 and largest >= _STEP:
         widths.insert(0, largest // _STEP)
