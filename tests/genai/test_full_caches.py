@@ -161,7 +161,7 @@ def test_a_full_cache_gives_up_turns_before_the_answer(pipes, reads: Reads) -> N
     assert results.finish_reasons == [GenerationFinishReason.LENGTH]
     prompt, shorter = toy_ids(history), toy_ids(chat("2nd"))
     said = ids_of(answer)
-    begins = [ids for past, ids in reads if not past]
+    begins = begun(reads)
     first = CAPACITY + 1 - len(prompt)
     assert begins[0] == prompt
     assert begins[1] == [*shorter, *said[:first]], "the first turn is left out, the answer is whole"
@@ -172,6 +172,16 @@ def test_a_full_cache_gives_up_turns_before_the_answer(pipes, reads: Reads) -> N
     assert pipe.execution_report()["left out"] == (
         f"the oldest 2 of 4 messages and the first {gone} tokens of the answer"
     )
+
+
+def begun(reads: Reads) -> list[list[int]]:
+    """Return all tokens up to the end of each inference that rewinds, or begins."""
+    stored, found = list[int](), list[list[int]]()
+    for past, ids in reads:
+        begins = past < len(stored) or not past
+        stored[past:] = ids
+        found += [[*stored]] * begins
+    return found
 
 
 @pytest.mark.parametrize("batched", [False, True])
@@ -222,18 +232,17 @@ def test_a_sliding_cache_continues_after_the_tokens_that_it_has_read(pipes, read
 
 
 @pytest.mark.parametrize(
-    "changed",
-    ["x" * 34 + "y", "x" * 20],
-    ids=["another chat", "a chat that prefill reads"],
+    ("length", "shared"), [(35, 1 + 34), (CAPACITY, 0)], ids=["none forgotten", "some forgotten"]
 )
-def test_a_sliding_cache_begins_again_after_another_prompt(
-    pipes, reads: Reads, changed: str
+def test_a_sliding_cache_rewinds_while_it_has_forgotten_no_token(
+    pipes, reads: Reads, length: int, shared: int
 ) -> None:
     pipe = pipes("SLIDE")
-    pipe.generate(chat("1?", system="x" * 35), GREEDY)
+    pipe.generate(chat("1?", system="x" * length), GREEDY)
     reads.clear()
-    pipe.generate(chat("1?", "hey", "2?", system=changed), GREEDY)
-    assert reads[0] == (0, toy_ids(chat("1?", "hey", "2?", system=changed)))
+    other = chat("1?", "hey", "2?", system="x" * 34 + "y")
+    pipe.generate(other, GREEDY)
+    assert reads[0] == (shared, toy_ids(other)[shared:])
 
 
 @pytest.mark.parametrize("kind", [MemoryCore, BatchingCore])

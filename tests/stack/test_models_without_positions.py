@@ -10,6 +10,7 @@ from openvino import opset13 as ops
 
 from genai_layer.adapters.openvino import OpenVINOCore
 from genai_layer.decoding.language_model import LanguageModel
+from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.perf_metrics import RawPerfMetrics
 
 
@@ -27,7 +28,7 @@ def test_a_model_without_positions_runs_on_the_cpu(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     ov.save_model(ov.Model([logits], list(inputs.values())), path, compress_to_fp16=False)
     request = OpenVINOCore().compile_model(path, "CPU", {}).create_infer_request()
-    model = LanguageModel(request, RawPerfMetrics())
+    model = LanguageModel(StoredTokens(request), RawPerfMetrics())
     assert model.read([[1, 3]], 0)[0, 0].tolist() == [0, 0, 0, 1, 0]
     model.start([[2]], 2)
     assert model.wait()[0, 0].tolist() == [0, 0, 1, 0, 0]

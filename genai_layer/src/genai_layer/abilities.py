@@ -155,8 +155,12 @@ class SupportsAdapters(Protocol):
 class Conversation(Protocol):
     """Conversation that shares a device with others."""
 
-    def submit(self, ids: Sequence[int], /) -> Future[Array]:
+    def submit(self, ids: Sequence[int], keep: int | None = None, /) -> Future[Array]:
         """Submit the next tokens; steps of the batching read them.
+
+        Args:
+            ids: the tokens.
+            keep: number of stored tokens that they follow, all if None; later ones are forgotten.
 
         Returns:
             Future of the last token's logits, f32 [vocabulary]. It raises RuntimeError if the
@@ -166,6 +170,10 @@ class Conversation(Protocol):
             RuntimeError: there are no tokens, the last ones are not read yet, or the conversation
                 was closed.
         """
+        ...
+
+    def rest(self) -> None:
+        """Keep the tokens, although none follow for now; the conversation is shown as ended."""
         ...
 
     def close(self) -> None:

@@ -45,16 +45,6 @@ def fitted(prompt: Prompt, lengths: StaticLengths | None) -> Prompt:
     return prompt.within(lengths.longest_chat)
 
 
-def least_to_continue(lengths: StaticLengths | None) -> int:
-    """Return the minimum number of read tokens after which a longer prompt continues.
-
-    Only a sliding cache lets a prompt continue, and prefill reads shorter prompts faster.
-    """
-    if lengths is None or lengths.on_full is not OnFull.SLIDE:
-        return UNSET
-    return lengths.max_prompt_len
-
-
 def truncation_of(
     prompt: Prompt, config: GenerationConfig, lengths: StaticLengths | None
 ) -> Truncation | None:

@@ -11,7 +11,9 @@ keeps state between inferences; ``reset_state`` clears it.
 Inferences may rewind: if mask and positions begin again after fewer tokens than are stored, later
 tokens are forgotten. If the model was compiled with NPUW_LLM_MAX_GENERATION_TOKEN_LEN = G, or for a
 device without static programs, m is n for up to G tokens that follow stored ones. With
-NPUW_LLM_ON_FULL = SLIDE, a prompt may have any number of tokens.
+NPUW_LLM_ON_FULL = SLIDE, a prompt may have any number of tokens. If the compiled model's property
+NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED is True, any number of tokens may follow stored ones; else at
+most G.
 
 Row b continues the state of row ``beam_idx[b]`` of the last inference, so rows are copied, dropped
 and reordered by ``beam_idx`` alone: one prompt is read as one row, and ``beam_idx`` [0, 0, 0]
@@ -34,6 +36,9 @@ import numpy.typing as npt
 from genai_layer.tensor import HasData
 
 Array = npt.NDArray[Any]
+
+CONTINUES = "NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"
+"""Property of a compiled model; see above."""
 
 
 class Tensor(Protocol):

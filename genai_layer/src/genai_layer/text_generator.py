@@ -9,12 +9,12 @@ from typing import Any, Generic, TypeVar
 
 from genai_layer.abilities import ReportsExecution
 from genai_layer.checked import checked
-from genai_layer.decoding.full_cache import SlidingHistory
 from genai_layer.decoding.generated_sequence import GeneratedSequence
-from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token_inputs
+from genai_layer.decoding.language_model import TOKENS, Inputs, LanguageModel
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.reads import Task
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
+from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.decoding.truncation import Truncation
 from genai_layer.detokenizer import TextDecoder
 from genai_layer.errors import runtime_failures
@@ -27,13 +27,7 @@ from genai_layer.npu import StaticLengths, settled_lengths
 from genai_layer.parsers.streamer import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt import Prompt
-from genai_layer.prompt_limits import (
-    fitted,
-    least_to_continue,
-    limits_of,
-    texts_side_by_side,
-    truncation_of,
-)
+from genai_layer.prompt_limits import fitted, limits_of, truncation_of
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import AnyModel, Core, InferRequest
 from genai_layer.sinks import Streamer, sink_of_one_text
@@ -105,9 +99,7 @@ class TextGenerator:
         from_blob = target.from_blob
         with runtime_failures():
             inserted = None if from_blob else adapters
-            compiled = self._compiled = compile_with(
-                target.core, find(), target.device, target.properties, inserted
-            )
+            compiled = compile_with(target.core, find(), target.device, target.properties, inserted)
             self._request: InferRequest = compiled.create_infer_request()
             self.lengths = settled_lengths(compiled, target.lengths, from_blob)
             """Lengths of an NPU's programs; None on other devices."""
@@ -116,21 +108,21 @@ class TextGenerator:
         self._grammars = GrammarCompiler(tokenizer)
         self._tokenizer = tokenizer
         self._assistant = speculation.open(place, self.lengths)
-        self._sliding = SlidingHistory(least_to_continue(self.lengths))
+        self._stored = StoredTokens(self._request, compiled, self.lengths)
         self._shortened: Prompt | Truncation = _NOTHING
 
     def run(
         self,
         prompts: Sequence[Prompt],
         call: Call[PerfMetrics],
-        inputs: MakeInputs = token_inputs,
+        inputs: Inputs = TOKENS,
     ) -> list[list[GeneratedSequence]]:
         """Continue prompts one after the other; all are checked first.
 
         Args:
             prompts: the prompts.
             call: parameters, streamer and metrics.
-            inputs: makes the model's inputs.
+            inputs: the model's inputs.
 
         Returns:
             The texts of each prompt, highest score first.
@@ -148,6 +140,8 @@ class TextGenerator:
         limits = [limits_of(one.ids, config, vocabulary, self.lengths) for one in prompts]
         sink = sink_of_one_text(call.streamer, config, len(prompts))
         constraint = self._grammars.constraint(config, metrics)
+        if self._adapters.changes(config.adapters):
+            self._stored.forget()
         self._adapters.apply(config.adapters)
         assistant, raw = self._assistant, metrics.raw_metrics
         drafters = [assistant.drafter(one.ids, config) if assistant else None for one in prompts]
@@ -158,7 +152,7 @@ class TextGenerator:
                 prompt=prompt.ids,
                 config=config,
                 limits=limit,
-                model=LanguageModel(self._request, raw, inputs, self._compiled),
+                model=LanguageModel(self._stored, raw, inputs),
                 decode=TextDecoder(self._tokenizer),
                 sink=sink,
                 raw=raw,
@@ -169,23 +163,12 @@ class TextGenerator:
             )
             self._shortened = truncation or prompt
             prompt.warn()
-            results.append(self._decoded(task, inputs))
+            results.append(decode(task))
         metrics.num_input_tokens += sum(len(one.ids) for one in prompts)
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(call.began.microseconds())
         metrics.by_model = metrics_of_models(metrics, drafters)
         return results
-
-    def _decoded(self, task: Task, inputs: MakeInputs) -> list[GeneratedSequence]:
-        """Continue a prompt; a sliding cache continues after the tokens that it has read."""
-        stored = self._sliding.take(task.prompt)
-        # Embeddings, and other adapters, make other rows of the same ids.
-        plain = inputs is token_inputs and task.config.adapters is None
-        if not plain or texts_side_by_side(task.config) > 1:
-            return decode(task)
-        texts = decode(task, stored)
-        self._sliding.note(task.prompt, texts[0].tokens)
-        return texts
 
     def execution_report(self) -> Mapping[str, str]:
         """Return facts on the last generation: the runtime's, and tokens that are left out."""

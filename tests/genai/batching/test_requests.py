@@ -19,7 +19,7 @@ from genai_layer import (
     PromptError,
     RuntimeFailure,
 )
-from genai_layer.batching.places import Places
+from genai_layer.batching.request_pool import RequestPool
 
 PROMPTS = ("hello", "what is it?")
 
@@ -283,13 +283,13 @@ def test_a_failing_request_leaves_the_others_running(pipes: Pipes) -> None:
 def test_an_interrupt_leaves_a_request_waiting(
     pipes: Pipes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(places: Places, sequences: int) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     pipe = pipes()
     handle = pipe.add_request(0, "hello", greedy(3))
     with monkeypatch.context() as patch:
-        patch.setattr(Places, "take", interrupt)
+        patch.setattr(RequestPool, "take", interrupt)
         with pytest.raises(KeyboardInterrupt):
             pipe.step()
     run_steps(pipe)

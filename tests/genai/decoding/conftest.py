@@ -12,6 +12,7 @@ from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.reads import Drafter, Sink, Task
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
+from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.sampling.processors import Constraint
@@ -40,12 +41,13 @@ def decodes() -> Decodes:
         config = GenerationConfig(**parameters)
         config.validate()
         raw = RawPerfMetrics()
+        memory = MemoryRequest(table.astype(np.float32), 1 << 16)
         return decode(
             Task(
                 prompt=list(prompt),
                 config=config,
                 limits=Limits(config.get_max_new_tokens(len(prompt)), capacity),
-                model=LanguageModel(MemoryRequest(table.astype(np.float32), 1 << 16), raw),
+                model=LanguageModel(StoredTokens(memory), raw),
                 decode=lambda ids: "".join(chr(ord("a") + token) for token in ids),
                 sink=sink or NoSink(),
                 raw=raw,

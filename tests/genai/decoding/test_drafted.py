@@ -14,6 +14,7 @@ from genai_layer import RawPerfMetrics
 from genai_layer.decoding.drafters import CandidateCount, DraftModelDrafter, PromptLookup, following
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.reads import Drafter
+from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.generation_config import UNSET
 from genai_layer.streamers import StreamingStatus
 from genai_layer.testing.memory_runtime import MemoryRequest, chain
@@ -28,7 +29,7 @@ def table_of(seed: int, peak: float = 4.0) -> np.ndarray:
 
 def draft_of(table: np.ndarray, count: CandidateCount, **options: Any) -> DraftModelDrafter:
     raw = RawPerfMetrics()
-    model = LanguageModel(MemoryRequest(table, 1 << 16), raw)
+    model = LanguageModel(StoredTokens(MemoryRequest(table, 1 << 16)), raw)
     return DraftModelDrafter(model, raw, count, room=options.pop("room", UNSET), **options)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 
-from genai_layer.runtime import Array, InferRequest, Tensor, VariableState
+from genai_layer.runtime import CONTINUES, Array, InferRequest, Tensor, VariableState
 
 _INPUTS = {"attention_mask", "beam_idx"}
 _POSITIONS = "position_ids"
@@ -46,7 +46,7 @@ class RewindingModel:
 
     def get_property(self, name: str, /) -> Any:
         """Return an option of the model, by OpenVINO's name."""
-        return self._compiled.get_property(name)
+        return self._rewinds if name == CONTINUES else self._compiled.get_property(name)
 
     @property
     def inputs(self) -> Sequence[Any]:
@@ -64,23 +64,41 @@ class RewindingModel:
         return request, lambda: self._axes, _POSITIONS in _names(self._compiled)
 
     @cached_property
+    def _states(self) -> Mapping[str, ov.PartialShape]:
+        """Shapes of the states, without those of adapters."""
+        found = state_shapes(self._read()).items()
+        return {name: shape for name, shape in found if not name.startswith("lora_state_")}
+
+    @cached_property
     def _axes(self) -> Mapping[str, int]:
-        return token_axes(self._read())
+        return token_axes(self._states)
+
+    @property
+    def _rewinds(self) -> bool:
+        return self._axes.keys() == self._states.keys()
 
 
-def token_axes(model: ov.Model) -> Mapping[str, int]:
+def state_shapes(model: ov.Model) -> Mapping[str, ov.PartialShape]:
+    """Return the shape of each state, by the state's name."""
+    return {
+        node.get_attributes()["variable_id"]: node.get_output_partial_shape(0)
+        for node in model.get_ops()
+        if node.get_type_name() == "ReadValue"
+    }
+
+
+def token_axes(states: Mapping[str, ov.PartialShape]) -> Mapping[str, int]:
     """Return the axis of tokens of each state that stores tokens, by the state's name.
 
     It is the only dynamic axis after the first, which has the rows.
     """
     axes: dict[str, int] = {}
-    for node in model.get_ops():
-        shape = node.get_output_partial_shape(0) if node.get_type_name() == "ReadValue" else None
-        if shape is None or shape.rank.is_dynamic or len(shape) != 4:
+    for name, shape in states.items():
+        if shape.rank.is_dynamic or len(shape) != 4:
             continue
         dynamic = [axis for axis in range(1, len(shape)) if shape[axis].is_dynamic]
         if len(dynamic) == 1:
-            axes[node.get_attributes()["variable_id"]] = dynamic[0]
+            axes[name] = dynamic[0]
     return axes
 
 

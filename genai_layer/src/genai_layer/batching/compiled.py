@@ -100,8 +100,8 @@ def compile_batched(
         properties, lengths = npu_properties(defaults | properties, step)
     with runtime_failures():
         compiled = core.compile_model(model, device, properties)
-        places = Places(compiled, count, batches=step == 1)
         lengths = settled_lengths(compiled, lengths, imported)
+        places = Places(compiled, count, lengths, batches=step == 1)
         return BatchedModel(places, lengths, scheduler.num_kv_blocks)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 
 from genai_layer.abilities import Conversation
 from genai_layer.batching.outputs import GenerationOutput, GrowingText, complete_outputs
-from genai_layer.batching.places import Places, SlotRequest
+from genai_layer.batching.places import SlotRequest
 from genai_layer.batching.request import GenerationStatus, Request, status_of
+from genai_layer.batching.request_pool import RequestPool
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import start
 from genai_layer.decoding.reads import Read, Task, advance
 from genai_layer.decoding.scored_prompt import score_prompt
 from genai_layer.decoding.stopwatch import TokenTimes
-from genai_layer.errors import RuntimeFailure
+from genai_layer.decoding.stored_tokens import StoredTokens
+from genai_layer.errors import RuntimeFailure, runtime_failures
 from genai_layer.generation_config import UNSET
 from genai_layer.sampling.processors import Logits
 from genai_layer.speculation.perf_metrics import metrics_of_models
@@ -26,7 +28,8 @@ class Generation:
 
     Args:
         request: the prompt.
-        places: requests of the model.
+        pool: requests of the model.
+        used: requests of the other generations.
         decode: returns the text of ids, without special tokens.
 
     Raises:
@@ -34,19 +37,25 @@ class Generation:
     """
 
     def __init__(
-        self, request: Request, places: Places, decode: Callable[[list[int]], str]
+        self,
+        request: Request,
+        pool: RequestPool,
+        used: Collection[StoredTokens],
+        decode: Callable[[list[int]], str],
     ) -> None:
         self.request = request
         self.ended = False
-        self._places = places
+        self._pool = pool
         drafter = request.drafter()
-        self._infer = places.take(request.sequences)
+        with runtime_failures():
+            self.stored = pool.take(request.inputs.identities(request.prompt), used)
+        self._infer = self.stored.request
         raw = request.metrics.raw_metrics
         self._task = Task(
             prompt=request.prompt,
             config=request.config,
             limits=request.limits,
-            model=LanguageModel(self._infer, raw, request.inputs, places.compiled),
+            model=LanguageModel(self.stored, raw, request.inputs),
             decode=decode,
             sink=request.sink,
             raw=raw,
@@ -125,6 +134,13 @@ class Generation:
         if complete:
             self._end(status_of(complete))
 
+    def _cached_tokens(self) -> int:
+        """Return the tokens of the prompt that the request, or the prefix cache, had."""
+        shared = self._task.model.shared
+        if shared == 0 and isinstance(self._infer, SlotRequest):
+            return self._infer.cached_tokens
+        return shared or 0
+
     def _prompt_output(self) -> GenerationOutput:
         """Return the output of the prompt's tokens; empty unless they are scored."""
         scores, ids = self.request.scores, self.request.prompt
@@ -150,9 +166,10 @@ class Generation:
     def _end(self, status: GenerationStatus, error: Exception | None = None) -> None:
         self.ended = True
         self._decoding.close()
+        self.request.stream.cached_tokens = self._cached_tokens()
         if isinstance(self._infer, SlotRequest):
-            self.request.stream.cached_tokens = self._infer.cached_tokens
-        self._places.give_back(self._infer)
+            self._infer.rest()
+        self._pool.give_back(self.stored)
         metrics = self.request.metrics
         metrics.num_input_tokens = len(self.request.prompt)
         metrics.num_generated_tokens = sum(metrics.raw_metrics.m_batch_sizes)

@@ -17,7 +17,7 @@ from genai_layer.batching.generate_call import Media, PromptIds, ids_of
 from genai_layer.batching.request import Request
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
-from genai_layer.decoding.language_model import MakeInputs, token_inputs
+from genai_layer.decoding.language_model import TOKENS, Inputs
 from genai_layer.decoding.reads import Sink
 from genai_layer.decoding.scored_prompt import PromptScores
 from genai_layer.decoding.stopwatch import Stopwatch
@@ -45,7 +45,7 @@ class Prepared:
     prompt: Prompt
     metrics: PerfMetrics
     """Metrics of the request, with the durations so far."""
-    inputs: MakeInputs = token_inputs
+    inputs: Inputs = TOKENS
     remember: Callable[[], None] = _forget
     """Keep what a chat's next prompt needs; to call if the generation was not cancelled."""
 
@@ -229,7 +229,7 @@ def _new_scores(prompt: Prepared) -> PromptScores:
     Raises:
         ConfigError: the model reads images, whose prompts it cannot read token by token.
     """
-    if prompt.inputs is not token_inputs:
+    if prompt.inputs is not TOKENS:
         raise ConfigError(
             "echo: a model of images computes no log-probabilities of prompts; set echo to False"
         )

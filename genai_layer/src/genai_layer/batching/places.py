@@ -5,16 +5,16 @@ A conversation of a runtime that batches has the interface of a request of one r
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from genai_layer.abilities import Batching, Conversation, ReportsCachedTokens, SupportsBatching
+from genai_layer.batching.request_pool import RequestPool
+from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.errors import runtime_failures
-from genai_layer.runtime import Array, CompiledModel, InferRequest, VariableState
-
-_log = logging.getLogger(__name__)
+from genai_layer.npu import StaticLengths
+from genai_layer.runtime import Array, CompiledModel, VariableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,12 @@ class SlotRequest:
         self.wait()
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
-        """Submit the new tokens; the batching knows those before them.
-
-        Tokens at the first position begin another conversation.
-        """
+        """Submit the new tokens; the batching knows those before them."""
         (ids,) = inputs["input_ids"]
-        if inputs["attention_mask"].shape[1] == len(ids):
-            self.reset_state()
         if self.conversation is None:
             self.conversation = self._batching.open()
-        self._logits = self.conversation.submit(ids.tolist())
+        kept = inputs["attention_mask"].shape[1] - len(ids)
+        self._logits = self.conversation.submit(ids.tolist(), kept)
 
     def wait(self) -> None:
         """Run steps of the batching until the inference has ended."""
@@ -85,11 +81,20 @@ class SlotRequest:
         """Return no variables: those of a batching are not visible."""
         return ()
 
+    def rest(self) -> None:
+        """Keep the tokens for the next generation."""
+        if self.conversation is not None:
+            self.conversation.rest()
+
     def reset_state(self) -> None:
         """Leave the batching; the next inference begins a new conversation."""
         if self.conversation is not None:
             self.conversation.close()
             self.conversation = None
+
+
+_MOST_KEPT = 8
+"""Most requests beside the batching that keep their tokens."""
 
 
 class Places:
@@ -101,40 +106,37 @@ class Places:
     Args:
         compiled: the model.
         count: number of sequences that may run at a time.
+        lengths: lengths of an NPU's programs.
         batches: False for a model whose batching cannot read the requests' inputs.
     """
 
-    def __init__(self, compiled: CompiledModel, count: int, batches: bool = True) -> None:
+    def __init__(
+        self,
+        compiled: CompiledModel,
+        count: int,
+        lengths: StaticLengths | None = None,
+        batches: bool = True,
+    ) -> None:
         self.count = count
         self.compiled = compiled
         self.batching: Batching | None = None
         """The model's batching, if it has one."""
         if batches and isinstance(compiled, SupportsBatching):
             self.batching = compiled.create_batching(count)
-        self._free: list[InferRequest] = []
+        self._lengths = lengths
+        self._slots = RequestPool(count, self._new_slot)
+        self._alone = RequestPool(min(count, _MOST_KEPT), self._new_alone)
 
-    def take(self, sequences: int) -> InferRequest:
-        """Return an empty request for a generation.
+    def pool(self, sequences: int) -> RequestPool:
+        """Return the requests for generations of so many sequences."""
+        return self._slots if self.batching is not None and sequences == 1 else self._alone
 
-        Raises:
-            RuntimeFailure: the runtime failed.
-        """
-        if self.batching is not None and sequences == 1:
-            return SlotRequest(self.batching)
-        if self._free:
-            return self._free.pop()
-        with runtime_failures():
-            return self.compiled.create_infer_request()
+    def _new_slot(self) -> StoredTokens:
+        assert self.batching is not None
+        return StoredTokens(SlotRequest(self.batching), self.compiled, self._lengths)
 
-    def give_back(self, request: InferRequest) -> None:
-        """Forget a request's tokens, and keep it for another generation unless it is broken."""
-        try:
-            request.reset_state()
-        except RuntimeError as error:
-            _log.warning("a request cannot be reset, and is not used again: %s", error)
-            return
-        if not isinstance(request, SlotRequest):
-            self._free.append(request)
+    def _new_alone(self) -> StoredTokens:
+        return StoredTokens(self.compiled.create_infer_request(), self.compiled, self._lengths)
 
     def step(self) -> None:
         """Run a step of the batching, if there is one.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from genai_layer.batching.outputs import GenerationOutput, Outputs, joined
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
-from genai_layer.decoding.language_model import MakeInputs, token_inputs
+from genai_layer.decoding.language_model import TOKENS, Inputs
 from genai_layer.decoding.reads import Drafter, Sink
 from genai_layer.decoding.scored_prompt import PromptScores
 from genai_layer.decoding.stopwatch import Stopwatch
@@ -75,7 +75,7 @@ class Stream:
         self.begun: float | None = None
         """Time at which the request got a place, of ``time.monotonic``; None before."""
         self.cached_tokens = 0
-        """Tokens of the prompt that the prefix cache had, once the request has ended."""
+        """Tokens of the prompt that were stored already, once the request has ended."""
 
     @property
     def dropped(self) -> bool:
@@ -153,7 +153,7 @@ class GenerationHandle:
         return self._stream.begun
 
     def get_cached_tokens(self) -> int:
-        """Return the tokens of the prompt that the prefix cache had; 0 before the end. Ours."""
+        """Return the tokens of the prompt that were stored already; 0 before the end. Ours."""
         return self._stream.cached_tokens
 
     def can_read(self) -> bool:
@@ -242,8 +242,8 @@ class Request:
     sink: Sink
     metrics: PerfMetrics
     began: Stopwatch
-    inputs: MakeInputs = token_inputs
-    """Makes the language model's inputs."""
+    inputs: Inputs = TOKENS
+    """Inputs of the language model."""
     drafter: Callable[[], Drafter | None] = no_drafter
     """Makes the source of candidates, once the request runs."""
     constraint: Constraint | None = None

@@ -179,7 +179,9 @@ class Scheduler:
             request = self._waiting[0]
             if not self._has_begun(request):
                 try:
-                    self._running.append(Generation(request, self._places, self._decode))
+                    pool = self._places.pool(request.sequences)
+                    used = [one.stored for one in self._running if not one.ended]
+                    self._running.append(Generation(request, pool, used, self._decode))
                 except Exception as error:  # whatever it is, its reader has to learn of it
                     request.stream.end(GenerationStatus.IGNORED, request.metrics, error)
             self._waiting.popleft()  # not before: an interrupt leaves the request waiting

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from genai_layer.batching.generate_call import Media
 from genai_layer.batching.new_requests import Given, Prepared
 from genai_layer.batching.places import Places
 from genai_layer.chat_history import ChatHistory
-from genai_layer.decoding.language_model import MakeInputs
+from genai_layer.decoding.language_model import Inputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import PromptError, runtime_failures
 from genai_layer.files import is_file
@@ -68,7 +69,8 @@ def open_vision(
     with runtime_failures():
         compiled = core.compile_model(source.model(core, "language"), device, language)
         lengths = settled_lengths(compiled, lengths, imported=False)
-    model = BatchedModel(Places(compiled, count, batches=False), lengths, scheduler.num_kv_blocks)
+    places = Places(compiled, count, lengths, batches=False)
+    model = BatchedModel(places, lengths, scheduler.num_kv_blocks)
     return model, VisionTexts(embedder, tokenizer)
 
 
@@ -119,9 +121,9 @@ class VisionTexts:
         remember = partial(self._prompts.remember, history, made)
         return Prepared(Prompt(made.ids), metrics, inputs, remember)
 
-    def _locked(self, inputs: MakeInputs) -> MakeInputs:
+    def _locked(self, inputs: Inputs) -> Inputs:
         def locked(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
             with self._lock:
-                return inputs(ids, past)
+                return inputs.make(ids, past)
 
-        return locked
+        return replace(inputs, make=locked)

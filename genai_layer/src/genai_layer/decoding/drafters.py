@@ -126,13 +126,8 @@ class DraftModelDrafter:
         """Tokens that the model stores."""
 
     def begin(self) -> None:
-        """Forget all tokens.
-
-        Raises:
-            RuntimeFailure: the runtime failed.
-        """
+        """Begin another text, whose first tokens the model may have stored."""
         self._read = []
-        self._model.reset()
 
     def draft(self, tokens: Sequence[int], most: int) -> list[int]:
         """Return candidates, of which the model has read all but the last.

@@ -1,8 +1,7 @@
 """Decoding of one text beyond the capacity of the runtime's cache (NPUW_LLM_ON_FULL).
 
 With TRUNCATE, a full cache is read again: whole turns of the prompt are left out, and then the
-beginning of the text. With SLIDE, the runtime drops rows itself; a prompt that begins with the
-tokens that the cache has read continues there.
+beginning of the text. With SLIDE, the runtime drops rows itself.
 """
 
 from __future__ import annotations
@@ -35,19 +34,6 @@ def truncated(decoding: Decoding, truncation: Truncation) -> Decoding:
         return end.value
 
 
-def continued(decoding: Decoding, stored: int) -> Decoding:
-    """Run a method of one text whose prompt begins with the tokens that the cache has read."""
-    try:
-        step = next(decoding)
-        (prompt,) = step.rows
-        logits = yield from _in_parts(step, [*prompt[stored:]], stored, 1)
-        while True:
-            step = decoding.send(logits)
-            logits = yield step
-    except StopIteration as end:
-        return end.value
-
-
 def _in_parts(
     step: Read, tokens: list[int], stored: int, whole: int
 ) -> Generator[Read, Logits, Logits]:
@@ -57,29 +43,3 @@ def _in_parts(
         yield Read([part], stored)
         stored += len(part)
     return (yield replace(step, rows=[parts[-1]], past=stored))
-
-
-class SlidingHistory:
-    """Tokens that a sliding cache has read.
-
-    Args:
-        least: minimum number of tokens to continue after; a shorter prompt is read at once faster.
-    """
-
-    def __init__(self, least: int) -> None:
-        self._least = least
-        self._tokens: list[int] = []
-
-    def take(self, prompt: list[int]) -> int:
-        """Return the number of tokens with which the prompt begins and after which it continues.
-
-        The tokens are forgotten until ``note``, as the next generation may fail.
-        """
-        tokens, self._tokens = self._tokens, []
-        count = len(tokens)
-        continues = self._least <= count < len(prompt) and prompt[:count] == tokens
-        return count if continues else 0
-
-    def note(self, prompt: list[int], text: list[int]) -> None:
-        """Note a complete text; its last token is generated, but never read."""
-        self._tokens = [*prompt, *text[:-1]] if text else []

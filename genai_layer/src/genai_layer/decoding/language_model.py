@@ -6,15 +6,17 @@ Source: inputs of stateful models, docs/reference/genai.md#several-sequences.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from genai_layer.decoding.nan_logits import reject_nan
 from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.errors import runtime_failures
 from genai_layer.perf_metrics import RawPerfMetrics
-from genai_layer.runtime import Array, CompiledModel, InferRequest
+from genai_layer.runtime import Array
 
 Rows = Sequence[Sequence[int]]
 """Ids of the new tokens: as many in each row."""
@@ -34,39 +36,46 @@ def token_inputs(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Inputs of a model for the tokens of a prompt, and of texts after it."""
+
+    make: MakeInputs = token_inputs
+    visuals: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Identities of the prompt's tokens of images and videos, by place; negative."""
+
+    def identities(self, ids: Sequence[int], past: int = 0) -> list[int]:
+        """Return the identities of tokens after a number of others; see ``StoredTokens``."""
+        return [self.visuals.get(place, token) for place, token in enumerate(ids, past)]
+
+
+TOKENS = Inputs()
+"""Inputs of a model of token ids."""
+
+
 class LanguageModel:
     """Request that reads the tokens of a generation, and the times that it takes.
 
+    A prompt, which has no tokens before it, continues after those of its tokens that are stored.
+
     Args:
-        request: the request to run.
+        stored: the request to run, and its tokens.
         raw: collects the measurements.
-        inputs: makes the model's inputs.
-        compiled: the model of the request, for messages; None if it is unknown.
+        inputs: the model's inputs.
     """
 
-    def __init__(
-        self,
-        request: InferRequest,
-        raw: RawPerfMetrics,
-        inputs: MakeInputs = token_inputs,
-        compiled: CompiledModel | None = None,
-    ) -> None:
-        self._request = request
+    def __init__(self, stored: StoredTokens, raw: RawPerfMetrics, inputs: Inputs = TOKENS) -> None:
+        self._stored = stored
+        self._request = stored.request
         self._raw = raw
         self._inputs = inputs
-        self._compiled = compiled
         self._inferred = 0.0
         self._begun = Stopwatch(), 0
         """Start of the inference in progress, and the number of tokens after it."""
-
-    def reset(self) -> None:
-        """Forget all tokens.
-
-        Raises:
-            RuntimeFailure: the runtime failed.
-        """
-        with runtime_failures():
-            self._request.reset_state()
+        self._after: list[int] = []
+        """Stored tokens after the inference in progress; see ``StoredTokens.take``."""
+        self.shared: int | None = None
+        """Stored tokens after which the first prompt continued; None before it."""
 
     def read(
         self,
@@ -130,15 +139,29 @@ class LanguageModel:
         return logits
 
     def _prepared(self, rows: Rows, past: int, sources: Sequence[int]) -> dict[str, Array]:
-        ids = np.array(rows, np.int64)
-        return {**self._inputs(ids, past), "beam_idx": np.array(sources, np.int32)}
+        read = self._inputs.identities(rows[0], past)
+        if not past:
+            past = self._begin(read)
+            rows = [row[past:] for row in rows]
+        made = self._inputs.make(np.array(rows, np.int64), past)
+        self._after = self._stored.take(past, read[-len(rows[0]) :] if len(rows) == 1 else None)
+        return {**made, "beam_idx": np.array(sources, np.int32)}
+
+    def _begin(self, prompt: Sequence[int]) -> int:
+        """Begin a prompt; return the number of its stored tokens."""
+        with runtime_failures():
+            shared = self._stored.begin(prompt)
+        if self.shared is None:
+            self.shared = shared
+        return shared
 
     def _logits(self, last: int) -> npt.NDArray[np.float32]:
         return np.array(self._request.get_tensor("logits").data[:, -last:], np.float32)
 
     def _check(self, logits: npt.NDArray[np.float32], watch: Stopwatch, tokens: int) -> None:
-        """Check the logits after a number of tokens, and note how long they took."""
-        reject_nan(logits, tokens, self._compiled)
+        """Check the logits after a number of tokens; note the tokens, and how long they took."""
+        reject_nan(logits, tokens, self._stored.compiled)
+        self._stored.note(self._after)
         took = watch.microseconds()
         self._inferred += took
         self._raw.token_infer_durations.append(took)

@@ -9,7 +9,7 @@ from functools import partial
 
 from genai_layer.decoding.beams import search_beams
 from genai_layer.decoding.drafted import generate_drafted
-from genai_layer.decoding.full_cache import continued, truncated
+from genai_layer.decoding.full_cache import truncated
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo, generate_one
 from genai_layer.decoding.reads import Decoding, Read, Task, complete
@@ -68,12 +68,8 @@ def generate_several(task: Task) -> Decoding:
     return sorted(sequences, key=lambda one: -one.score)
 
 
-def decode(task: Task, stored: int = 0) -> list[GeneratedSequence]:
+def decode(task: Task) -> list[GeneratedSequence]:
     """Continue a prompt by the method that its parameters select.
-
-    Args:
-        task: the prompt.
-        stored: first tokens of the prompt that the model has read; with a single sequence.
 
     Returns:
         ``num_return_sequences`` texts, highest score first.
@@ -81,9 +77,6 @@ def decode(task: Task, stored: int = 0) -> list[GeneratedSequence]:
     Raises:
         RuntimeFailure: the runtime failed.
     """
-    if stored:
-        return complete(continued(start(task), stored), task.model)
-    task.model.reset()
     return complete(start(task), task.model)
 
 

@@ -5,9 +5,8 @@ A runtime returns the logits of the last token alone, so the prompt is read toke
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from genai_layer.decoding.full_cache import continued
 from genai_layer.decoding.reads import Decoding, Read, Task
 from genai_layer.sampling.candidates import Alternatives, scored
 from genai_layer.sampling.sampler import alternatives_of
@@ -37,4 +36,16 @@ def score_prompt(decoding: Decoding, task: Task, scores: PromptScores) -> Decodi
         score, alternatives = scored(logits, token, count)
         scores.log_probabilities.append(score)
         scores.alternatives.append(alternatives)
-    return (yield from continued(decoding, len(task.prompt) - 1))
+    return (yield from _from_last_token(decoding))
+
+
+def _from_last_token(decoding: Decoding) -> Decoding:
+    """Run a method whose prompt is read up to the last token."""
+    try:
+        step = next(decoding)
+        (prompt,) = step.rows
+        logits = yield replace(step, rows=[prompt[-1:]], past=len(prompt) - 1)
+        while True:
+            logits = yield decoding.send(logits)
+    except StopIteration as end:
+        return end.value

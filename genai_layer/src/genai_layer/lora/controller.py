@@ -137,6 +137,11 @@ def control(
 class NoAdapters:
     """Controller of a pipeline that was created without adapters."""
 
+    def changes(self, config: AdapterConfig | None) -> bool:
+        """Return False: no adapters ever change."""
+        del config
+        return False
+
     def apply(self, config: AdapterConfig | None) -> None:
         """Check that no adapters are requested.
 
@@ -190,6 +195,11 @@ class AdapterController:
         controller.apply(AdapterConfig(config.get_adapters_and_alphas()))
         return controller
 
+    def changes(self, config: AdapterConfig | None) -> bool:
+        """Return whether ``apply`` would change the model's results; errors as ``apply``."""
+        wanted = self._wanted if config is None else self._checked(config)
+        return self._wanted.mode not in _FIXED and wanted != self._held
+
     def apply(self, config: AdapterConfig | None) -> None:
         """Set the adapters of the next generation.
 
@@ -201,7 +211,7 @@ class AdapterController:
             AdapterError: an adapter has layers that were not compiled for it, or too large a rank.
         """
         wanted = self._wanted if config is None else self._checked(config)
-        if self._wanted.mode not in _FIXED and wanted != self._held:
+        if self.changes(config):
             self._set(wanted)
         self._wanted = wanted
 

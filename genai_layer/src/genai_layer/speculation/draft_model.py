@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.checked import checked
+from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.model_folder import find_model, read_tokenizer
 from genai_layer.model_kinds import check_reader
 from genai_layer.npu import OnFull, StaticLengths, npu_properties
 from genai_layer.properties import for_device, read_properties, take_mechanisms
-from genai_layer.runtime import CompiledModel, Core, InferRequest
+from genai_layer.runtime import CompiledModel, Core
 from genai_layer.runtimes import load_core
 from genai_layer.tokenizer import Tokenizer
 
@@ -72,14 +73,15 @@ class OpenDraft:
     lengths: StaticLengths | None
     """Lengths on an NPU; None elsewhere."""
 
-    def new_request(self) -> InferRequest:
+    def new_request(self) -> StoredTokens:
         """Create a request.
 
         Raises:
             RuntimeFailure: the runtime failed.
         """
         with runtime_failures("draft_model"):
-            return self.compiled.create_infer_request()
+            request = self.compiled.create_infer_request()
+        return StoredTokens(request, self.compiled, self.lengths)
 
 
 def _inherited(place: Place) -> dict[str, Any]:

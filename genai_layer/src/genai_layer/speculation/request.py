@@ -76,7 +76,7 @@ class DraftAssistant:
         self, draft: OpenDraft, device: str, lengths: StaticLengths | None, shared: bool
     ) -> None:
         self._draft = draft
-        self._request = draft.new_request() if shared else None
+        self._stored = draft.new_request() if shared else None
         self._adapts = "NPU" in (device, draft.device)
         self._most = most_candidates(lengths)
 
@@ -96,9 +96,7 @@ class DraftAssistant:
             count = CandidateCount(first, limit, self._adapts)
         raw = RawPerfMetrics()
         return DraftModelDrafter(
-            LanguageModel(
-                self._request or self._draft.new_request(), raw, compiled=self._draft.compiled
-            ),
+            LanguageModel(self._stored or self._draft.new_request(), raw),
             raw,
             count,
             room=UNSET if lengths is None else lengths.capacity,

@@ -33,14 +33,18 @@ class MemoryConversation:
     @property
     def reads_prompt(self) -> bool:
         """True if the tokens to read are a prompt."""
-        return bool(self._ids) and not self._past
+        return len(self._ids) > 1 or (bool(self._ids) and not self._past)
 
-    def submit(self, ids: Sequence[int], /) -> Future[Array]:
-        """Submit the next tokens."""
+    def submit(self, ids: Sequence[int], keep: int | None = None, /) -> Future[Array]:
+        """Submit the next tokens, after those to keep."""
         if self.closed or self._ids or not ids:
             raise RuntimeError("closed, the last tokens are not read yet, or there are no tokens")
+        self._past = self._past if keep is None else keep
         self._ids, self._logits = list(ids), Future()
         return self._logits
+
+    def rest(self) -> None:
+        """Keep the tokens."""
 
     def close(self) -> None:
         """End the conversation."""

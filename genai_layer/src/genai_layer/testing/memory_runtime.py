@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.npu import OnFull
-from genai_layer.runtime import Array
+from genai_layer.runtime import CONTINUES, Array
 from genai_layer.tensor import HasData
 
 Table = npt.NDArray[np.float32]
@@ -180,7 +180,7 @@ class MemoryCompiledModel:
     ) -> None:
         self._table = table
         self._capacity = capacity
-        self._properties = dict(properties or {})
+        self._properties = {CONTINUES: True, **(properties or {})}
 
     def create_infer_request(self) -> MemoryRequest:
         """Create an independent request."""

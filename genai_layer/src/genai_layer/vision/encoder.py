@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
@@ -16,7 +19,7 @@ _STATES = "hidden_states"
 _OUTPUT = "last_hidden_state"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EncodedVisual:
     """Embeddings of the tokens of an image or a video."""
 
@@ -25,6 +28,16 @@ class EncodedVisual:
     """Size in tokens."""
     embeddings: Array
     """f32 [tokens, width], row by row, one group of frames after the other."""
+
+    @cached_property
+    def _digest(self) -> int:
+        digest = blake2b(repr((self.kind.name, self.grid)).encode(), digest_size=16)
+        digest.update(np.ascontiguousarray(self.embeddings).data)
+        return int.from_bytes(digest.digest())
+
+    def identities(self) -> Iterable[int]:
+        """Return a negative number for each token, which no token of another visual has."""
+        return (-1 - place - (self._digest << 32) for place in range(self.grid.count))
 
 
 class VisionEncoder:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from genai_layer.decoding.language_model import MakeInputs
+from genai_layer.decoding.language_model import Inputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ModelError
 from genai_layer.runtime import Array, Core
@@ -94,10 +95,10 @@ class PromptEmbedder:
         raw.per_image_slice_counts.extend(1 for each in visuals if each.kind is IMAGE)
         return prompt
 
-    def inputs(self, prompt: VisionPrompt, metrics: VLMPerfMetrics, began: Stopwatch) -> MakeInputs:
-        """Return a maker of the language model's inputs.
+    def inputs(self, prompt: VisionPrompt, metrics: VLMPerfMetrics, began: Stopwatch) -> Inputs:
+        """Return the language model's inputs.
 
-        It computes the prompt's embeddings when it is first called: once the prompt is known to
+        The prompt's embeddings are computed when inputs are first made: once the prompt is known to
         fit.
 
         Args:
@@ -105,15 +106,17 @@ class PromptEmbedder:
             metrics: collects the measurements.
             began: start of the call.
         """
-        raw, made = metrics.vlm_raw_metrics, list[MakeInputs]()
+        raw, made = metrics.vlm_raw_metrics, list[EmbeddedPrompt]()
 
-        def inputs(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
+        def make(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
             if not made:
                 made.append(self.embed(prompt.ids, prompt.visuals, raw))
                 raw.prepare_embeddings_durations.append(began.microseconds())
             return made[0](ids, past)
 
-        return inputs
+        places = [place for place, token in enumerate(prompt.ids) if token in self._pads.values()]
+        tokens = chain.from_iterable(each.identities() for each in prompt.visuals)
+        return Inputs(make, dict(zip(places, tokens, strict=False)))
 
 
 def pad_ids(tokenizer: Tokenizer) -> dict[Kind, int]:

@@ -100,10 +100,25 @@ class ContinuousBatching:
             if last is not None and not last.logits.done():
                 raise RequestError("the last tokens are not read yet; wait for their future")
             conversation.submission = Submission(ids, keep, next(self._orders))
+            conversation.rests = False
             if len(ids) > 1 or not keep:
                 conversation.prompt_tokens = keep + len(ids)
             self._changed.ring()
             return conversation.submission.logits
+
+    def rest(self, request: BatchedRequest) -> None:
+        """Show a conversation as ended until its next tokens; it keeps its place."""
+        with self._changed.lock:
+            conversation = self._conversations.get(request)
+            if conversation is not None:
+                self._note_end(conversation)
+                conversation.rests = True
+
+    def _note_end(self, conversation: Participant) -> None:
+        """Keep what a conversation shows when it ends, or begins to rest."""
+        place = conversation.place
+        if place is not None and not conversation.over and not conversation.rests:
+            self._observer.note_end(self._caches.index(place), place, conversation)
 
     def leave(self, request: BatchedRequest) -> None:
         """Forget a conversation; the next step frees its place first."""
@@ -111,9 +126,7 @@ class ContinuousBatching:
             conversation = self._conversations.get(request)
             if conversation is None:
                 return
-            place = conversation.place
-            if place is not None and not conversation.over:
-                self._observer.note_end(self._caches.index(place), place, conversation)
+            self._note_end(conversation)
             conversation.over = True
             submission = conversation.submission
             self._changed.ring()
@@ -162,7 +175,8 @@ class ContinuousBatching:
     def observe(self) -> BatchingState:
         """Return the state of all places, and the last step; any thread may call this."""
         with self._changed.lock:
-            owners = {id(one.place): one for one in self._conversations.values() if not one.over}
+            active = [one for one in self._conversations.values() if not one.over | one.rests]
+            owners = {id(one.place): one for one in active}
             places = [(place, owners.get(id(place))) for place in self._caches]
             waiting = [one for one in owners.values() if one.place is None and one.speaks]
         return self._observer.state(places, len(waiting))
@@ -274,7 +288,7 @@ class ContinuousBatching:
         return all(
             one.speaks
             for one in self._conversations.values()
-            if one.place is not None and not one.over
+            if one.place is not None and not one.over | one.rests
         )
 
     def _note(self, active: _Active, count: int, outcome: Outcome | None) -> bool:

@@ -70,6 +70,8 @@ class Participant:
     submission: Submission | None = None
     """Latest submission; None once its future is settled."""
     over: bool = False
+    rests: bool = False
+    """True if no tokens follow for now; the caches stay."""
     prompt_tokens: int = 0
     """Tokens up to the end of the last prompt."""
     together: Together | None = None

@@ -76,6 +76,13 @@ class BatchedRequest(Uncopied):
             raise TensorError(f"keep={kept}: only {self.stored} tokens are stored")
         return kept
 
+    def rest(self) -> None:
+        """Keep the tokens, and be shown as ended until the next ones are submitted.
+
+        Other conversations do not wait for a conversation that rests; its place is not free.
+        """
+        self._engine.rest(self)
+
     def close(self) -> None:
         """Leave: pending tokens are cancelled; the longest-waiting conversation gets the place."""
         self._engine.leave(self)
