@@ -85,6 +85,10 @@ class KeepsChat(Exclusive):
         """End and forget the conversation."""
         _warn("finish_chat", stacklevel=4)
         self._chat = None
+        self._forget_tokens()
+
+    def _forget_tokens(self) -> None:
+        """Forget the tokens that the model has stored, if only this pipeline's chat uses them."""
 
 
 def with_turn(chat: ChatHistory, texts: Sequence[str]) -> ChatHistory:

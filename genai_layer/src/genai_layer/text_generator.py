@@ -170,6 +170,15 @@ class TextGenerator:
         metrics.by_model = metrics_of_models(metrics, drafters)
         return results
 
+    def forget_tokens(self) -> None:
+        """Forget all tokens that the model has stored.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        with runtime_failures():
+            self._stored.reset()
+
     def execution_report(self) -> Mapping[str, str]:
         """Return facts on the last generation: the runtime's, and tokens that are left out."""
         request = self._request
@@ -241,6 +250,9 @@ class TextPipeline(KeepsChat):
     def execution_report(self) -> Mapping[str, str]:
         """Return the runtime's facts on the last generation; empty if it reports none."""
         return self._generator.execution_report()
+
+    def _forget_tokens(self) -> None:
+        self._generator.forget_tokens()
 
     def _effective(self, config: GenerationConfig, changes: Mapping[str, Any]) -> GenerationConfig:
         """Return validated parameters, with the default stop tokens if they have none.
