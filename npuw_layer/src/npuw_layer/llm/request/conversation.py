@@ -154,6 +154,7 @@ class Conversation:
         rows = self.rows_of(tokens)
         if event is Event.TEXT:
             tokens = self._go_on(tokens)
+            self.reader.prefill.forget()
         if TABLE[self.state, event].act is Act.BEGIN:
             tokens = self._begin(tokens)
         stored, limit = self.cache.rows, self._admission.longest_prompt

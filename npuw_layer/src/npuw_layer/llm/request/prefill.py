@@ -78,7 +78,7 @@ class Prefill:
         self._models[first.stage].prepare(0 if first.in_place else None)
 
     def forget(self) -> None:
-        """Begin a new conversation."""
+        """Begin a prompt: forget the counts of the last one."""
         self.counts, self.unfinished = Counts([]), False
 
     def copy_from(self, other: Prefill) -> None:
