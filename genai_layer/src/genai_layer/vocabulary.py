@@ -22,7 +22,7 @@ class Vocabulary:
     def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of token ids: the largest one plus 1."""
         known = self._tokenizer.get_vocab(with_added_tokens=True)

@@ -26,8 +26,8 @@ class RequestPool:
     def take(self, prompt: Sequence[int], used: Collection[StoredTokens]) -> StoredTokens:
         """Return the free request that stores the longest prefix of a prompt.
 
-        If none stores any of it, return a new one; or if there are enough, the one that was used
-        least recently.
+        If that one would forget more than it shares, or none shares any of it, return a new one; or
+        if there are enough, the one that was used least recently.
 
         Args:
             prompt: identities of the prompt's tokens.
@@ -38,10 +38,12 @@ class RequestPool:
         """
         free = sorted((one for one in self._requests if one not in used), key=lambda one: one.used)
         best = max(free, key=lambda one: one.shared(prompt), default=None)
-        if best is not None and (best.shared(prompt) or len(self._requests) >= self._most):
+        if best is not None and best.shares_most(prompt):
             return best
-        self._requests.append(self._make())
-        return self._requests[-1]
+        if not free or len(self._requests) < self._most:
+            self._requests.append(self._make())
+            return self._requests[-1]
+        return free[0]
 
     def give_back(self, stored: StoredTokens) -> None:
         """Keep a request for another generation, with its tokens if they are known.

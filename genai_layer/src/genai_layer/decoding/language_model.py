@@ -46,6 +46,8 @@ class Inputs:
 
     def identities(self, ids: Sequence[int], past: int = 0) -> list[int]:
         """Return the identities of tokens after a number of others; see ``StoredTokens``."""
+        if not self.visuals:
+            return [*ids]
         return [self.visuals.get(place, token) for place, token in enumerate(ids, past)]
 
 

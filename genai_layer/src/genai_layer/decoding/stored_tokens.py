@@ -66,6 +66,10 @@ class StoredTokens:
         forgotten = stored > self._unbroken and common < stored
         return common if common and not forgotten and self._continues else 0
 
+    def shares_most(self, prompt: Sequence[int]) -> bool:
+        """Return whether a prompt continues after at least half of the stored tokens."""
+        return 0 < len(self._tokens) <= 2 * self.shared(prompt)
+
     def begin(self, prompt: Sequence[int]) -> int:
         """Begin a prompt, and return ``shared``; without shared tokens, forget all.
 

@@ -20,7 +20,7 @@ class TokenUsage(Reply):
     """Counts of tokens; the three kinds of input tokens together are the prompt."""
 
     input_tokens: int
-    """Tokens of the prompt that the prefix cache did not have."""
+    """Tokens of the prompt that neither a slot nor the prefix cache had."""
     cache_creation_input_tokens: int
     """Always 0: the prefix cache does not count the tokens that it adds."""
     cache_read_input_tokens: int

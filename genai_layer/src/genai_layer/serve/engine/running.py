@@ -49,7 +49,7 @@ class RunningRequest:
 
     @property
     def cached_tokens(self) -> int:
-        """Number of the prompt's tokens that the prefix cache had, once the request has ended."""
+        """Number of the prompt's tokens that were stored, once the request has ended."""
         return self.handle.get_cached_tokens()
 
     async def __aiter__(self) -> AsyncIterator[Chunk]:

@@ -56,7 +56,7 @@ class RequestTimes:
 
         Args:
             reason: stop, length, abort or error.
-            cached_tokens: tokens of the prompt that the prefix cache had.
+            cached_tokens: tokens of the prompt that were stored.
         """
         metrics, model = self._metrics, self._model
         metrics.success.labels(model, reason).inc()

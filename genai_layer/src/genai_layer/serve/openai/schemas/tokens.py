@@ -45,7 +45,7 @@ class PromptDetails(Reply):
     """Origin of a prompt's tokens."""
 
     cached_tokens: int
-    """Tokens that the prefix cache had."""
+    """Tokens that a slot or the prefix cache had."""
 
 
 class Usage(Reply):
