@@ -55,6 +55,26 @@ def test_results_are_equal(pipes: tuple[Any, Any]) -> None:
         assert (results.parsed, results.scores) == ([], [0.0])
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_turns_count_all_their_tokens(pipes: tuple[Any, Any]) -> None:
+    """The real pipeline counts only new tokens with ATTENTION_BACKEND="SDPA" on CPU."""
+
+    def counts(package: Any, pipe: Any) -> list[int]:
+        found, history = [], package.ChatHistory()
+        for question in (QUESTION, "Why?", "And a blob?"):
+            history.append({"role": "user", "content": question})
+            found.append(pipe.generate(history, max_new_tokens=5))
+            history.append({"role": "assistant", "content": found[-1].texts[0]})
+        pipe.start_chat()
+        found += [pipe.generate([question], max_new_tokens=5) for question in (QUESTION, "Why?")]
+        pipe.finish_chat()
+        return [one.perf_metrics.get_num_input_tokens() for one in found]
+
+    found = both(pipes, counts)
+    assert found[0] == found[1]
+    assert found[0][0] < found[0][1] < found[0][2]
+
+
 def test_a_chat_with_lists_is_equal(pipes: tuple[Any, Any]) -> None:
     def chat(_: Any, pipe: Any) -> list[Any]:
         with pytest.deprecated_call():

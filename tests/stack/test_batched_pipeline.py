@@ -60,9 +60,28 @@ def test_a_blob_has_its_own_slots(demo: Path, tmp_path: Path) -> None:
     assert [one.m_generation_ids for one in found] == [one.m_generation_ids for one in expected]
 
 
+def test_two_chats_continue_in_their_places(demo: Path, pipe: ContinuousBatchingPipeline) -> None:
+    alone, config = LLMPipeline(demo, "NPU", **LENGTHS), GenerationConfig(max_new_tokens=4)
+    chats, cached = [QUESTIONS[0], QUESTIONS[2]], list[int]()
+    for turn in range(3):
+        handles = [pipe.add_request(n, text, config) for n, text in enumerate(chats)]
+        while pipe.has_non_finished_requests():
+            pipe.step()
+        cached = [handle.get_cached_tokens() for handle in handles]
+        for place, handle in enumerate(handles):
+            (output,) = handle.read_all()
+            alone._generator.forget_tokens()
+            ids = alone.get_tokenizer().encode(chats[place])
+            assert output.generated_ids == alone.generate(ids, config).tokens[0]
+            assert turn == 0 or 0 < cached[place] < ids.input_ids.shape[1]
+            said = alone.get_tokenizer().decode(output.generated_ids)
+            chats[place] += f"{said} And {turn}?"
+
+
 def test_requests_share_steps(pipe: ContinuousBatchingPipeline) -> None:
     config = GenerationConfig(max_new_tokens=12, ignore_eos=True)
-    handles = [pipe.add_request(n, text, config) for n, text in enumerate(QUESTIONS[:3])]
+    prompts = [[7, 8], [9, 8], [11, 8]]  # no place has the first tokens of any
+    handles = [pipe.add_request(n, [ids], config) for n, ids in enumerate(prompts)]
     steps = 0
     while pipe.has_non_finished_requests():
         pipe.step()

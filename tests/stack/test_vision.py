@@ -89,6 +89,25 @@ def test_a_chat_remembers_images(cpu: VLMPipeline, tools: Any) -> None:
     assert cpu.generate(history, other, **NINE).texts != second.texts
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_turns_with_images_are_read_as_if_whole(
+    pipeline: VLMPipeline, tools: Any, changed: bool
+) -> None:
+    """The text of another image of the same size has the same tokens."""
+    first, other = tools.picture(60, 90, 1), tools.picture(60, 90, 2)
+    history = ChatHistory([{"role": "user", "content": "What?"}])
+    said = pipeline.generate(history, first, **NINE).texts[0]
+    history.append({"role": "assistant", "content": said})
+    history.append({"role": "user", "content": "And?"})
+    if changed:
+        history, image = ChatHistory([{"role": "user", "content": "What?"}]), [other]
+    else:
+        image = []
+    found = pipeline.generate(history, image, **NINE).texts
+    pipeline._generator.forget_tokens()
+    assert found == pipeline.generate(history, image, **NINE).texts
+
+
 def test_a_cancelled_turn_is_forgotten(cpu: VLMPipeline, tools: Any) -> None:
     image = tools.picture(60, 90)
     plain = cpu.generate("And?", **NINE)

@@ -52,8 +52,8 @@ def test_logits_are_compared() -> None:
 
 def test_no_tokens_have_to_be_rejected() -> None:
     class Accepts(MemoryConversation):
-        def submit(self, ids: Sequence[int], /) -> Future[Array]:
-            return super().submit(ids or TOKENS)
+        def submit(self, ids: Sequence[int], keep: int | None = None, /) -> Future[Array]:
+            return super().submit(ids or TOKENS, keep)
 
     class Accepting(MemoryBatching):
         def open(self) -> MemoryConversation:

@@ -18,6 +18,14 @@ from genai_layer.generation_config import UNSET
 from genai_layer.npu import OnFull, StaticLengths, property_of
 from genai_layer.runtime import CONTINUES, CompiledModel, InferRequest
 
+_DEARER = 4
+"""Tokens to read for each shared one, up to which continuing is not slower than a fresh prompt.
+
+A program that reads after stored tokens attends to as many as it was compiled for. CPU time of
+SmolLM2's first token: 60 tokens after 4 / 16 shared ones 246 / 240 ms, read whole 178 / 253; 250
+tokens after 6 / 32 / 64 shared ones 974 / 884 / 895 ms, read whole 677 / 784 / 880.
+"""
+
 
 class StoredTokens:
     """Request, and the tokens that it has stored.
@@ -54,7 +62,7 @@ class StoredTokens:
         return bool(self._tokens) and self._continues
 
     def shared(self, prompt: Sequence[int]) -> int:
-        """Return the number of stored tokens after which a prompt continues.
+        """Return the number of stored tokens after which a prompt continues; 0 if it does not.
 
         At least one token of the prompt is left to read.
 
@@ -64,7 +72,8 @@ class StoredTokens:
         stored = len(self._tokens)
         common = _common(self._tokens, prompt[:-1])
         forgotten = stored > self._unbroken and common < stored
-        return common if common and not forgotten and self._continues else 0
+        pays = _DEARER * common >= len(prompt) - common
+        return common if pays and not forgotten and self._continues else 0
 
     def shares_most(self, prompt: Sequence[int]) -> bool:
         """Return whether a prompt continues after at least half of the stored tokens."""

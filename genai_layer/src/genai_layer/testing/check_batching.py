@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from genai_layer.abilities import Batching, SupportsBatching
-from genai_layer.runtime import Array, CompiledModel
+from genai_layer.npu import property_of
+from genai_layer.runtime import CONTINUES, Array, CompiledModel
 from genai_layer.testing.check_runtime import TOLERANCE
 from genai_layer.testing.inferences import assert_close, logits_of
 
@@ -104,9 +105,26 @@ def check_a_rejected_conversation_affects_no_other(
     _assert_alone(compiled, _read(batching, future), tokens[:4], tolerance, "beside a failing one")
 
 
+def check_a_conversation_rewinds(
+    compiled: CompiledModel, batching: Batching, tokens: Sequence[int], tolerance: float
+) -> None:
+    """Tokens after earlier ones replace the later ones, also after a rest."""
+    conversation = batching.open()
+    _read(batching, conversation.submit(tokens[:4]))
+    _read(batching, conversation.submit(tokens[:1]))
+    conversation.rest()
+    found = _read(batching, conversation.submit(tokens[3:4], 3))
+    _assert_alone(compiled, found, tokens[:4], tolerance, "after a rewind to three tokens")
+    if property_of(compiled, CONTINUES, False):
+        found = _read(batching, conversation.submit(tokens[2:], 2))
+        _assert_alone(compiled, found, tokens, tolerance, "several tokens after stored ones")
+    conversation.close()
+
+
 CHECKS: tuple[Callable[[CompiledModel, Batching, Sequence[int], float], None], ...] = (
     check_conversations_equal_requests_alone,
     check_a_closed_conversation_leaves_its_place,
     check_a_rejected_conversation_affects_no_other,
+    check_a_conversation_rewinds,
 )
 """All checks; each accepts a compiled model, a batching with two places, tokens and a tolerance."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from genai_layer.npu import OnFull, lengths_of, on_full_of
-from genai_layer.runtime import CompiledModel, last_logits
+from genai_layer.npu import OnFull, lengths_of, on_full_of, property_of
+from genai_layer.runtime import CONTINUES, CompiledModel, last_logits
 from genai_layer.testing import check_rows
 from genai_layer.testing.inferences import assert_close, inputs_for, logits_of
 
@@ -149,6 +149,21 @@ def check_earlier_positions_forget_later_tokens(
     assert_close(found, expected, tolerance, "the token after it")
 
 
+def check_several_tokens_follow_stored_ones(
+    compiled: CompiledModel, tokens: list[int], tolerance: float
+) -> None:
+    """Several tokens may follow stored ones, also after a rewind, if the property says so."""
+    if not property_of(compiled, CONTINUES, False):
+        return
+    request = compiled.create_infer_request()
+    expected = logits_of(compiled.create_infer_request(), tokens)
+    logits_of(request, tokens[:3])
+    found = logits_of(request, tokens[3:], 3)
+    assert_close(found, expected, tolerance, "several tokens after three")
+    found = logits_of(request, tokens[2:], 2)
+    assert_close(found, expected, tolerance, "several tokens after a rewind to two")
+
+
 def check_steps_of_several_tokens(
     compiled: CompiledModel, tokens: list[int], tolerance: float
 ) -> None:
@@ -201,6 +216,7 @@ CHECKS = (
     check_wrong_inputs_raise_and_the_request_survives,
     *check_rows.CHECKS,
     check_earlier_positions_forget_later_tokens,
+    check_several_tokens_follow_stored_ones,
     check_forgotten_tokens_still_count,
 )
 """All checks; each accepts a compiled model, tokens and a tolerance."""
