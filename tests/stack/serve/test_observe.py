@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -45,9 +46,14 @@ async def served(opened: Finish) -> tuple[ServedTextModel, Get]:
     return await models.text("demo"), get
 
 
+FIRST = itertools.count()
+"""First tokens of prompts, none of which continues another."""
+
+
 async def generate(model: ServedTextModel, tokens: int, name: str) -> int:
     config = GenerationConfig(max_new_tokens=40, ignore_eos=True)
-    prompt = [7 + number % 50 for number in range(tokens)]
+    first = next(FIRST)
+    prompt = [7 + (first + number) % 50 for number in range(tokens)]
     chunks = [chunk async for chunk in await model.submit(prompt, config, name)]
     return sum(len(chunk.tokens) for chunk in chunks)
 
