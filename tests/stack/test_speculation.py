@@ -38,6 +38,7 @@ def test_prompt_lookup_never_changes_a_greedy_text(folder: Path) -> None:
     pipe = LLMPipeline(folder, "NPU", prompt_lookup=True, **LENGTHS)
     for seed in FLIPPED:
         plain = pipe.generate(prompt_of(seed), **GREEDY)
+        pipe._generator.forget_tokens()  # a step reads a repeated prompt's last token; f16 rounds
         found = pipe.generate(prompt_of(seed), num_assistant_tokens=4, max_ngram_size=2, **GREEDY)
         assert found.tokens == plain.tokens
 
