@@ -23,9 +23,10 @@ def scheduler(**fields: Any) -> SchedulerConfig:
     [
         *[(device, {"ATTENTION_BACKEND": "PA"}) for device in ("NPU", "CPU")],
         *[(device, {"ATTENTION_BACKEND": "SDPA"}) for device in ("NPU", "CPU")],
-        *[(device, {"scheduler_config": scheduler(cache_size=2)}) for device in ("NPU", "CPU")],
+        ("CPU", {"scheduler_config": scheduler(cache_size=2)}),
+        ("NPU", {"scheduler_config": scheduler(cache_size=2, max_num_seqs=1)}),
         ("NPU", {"STATIC_PIPELINE": "STATEFUL"}),
-        ("NPU", {"scheduler_config": scheduler(use_cache_eviction=True)}),
+        ("NPU", {"scheduler_config": scheduler(use_cache_eviction=True, max_num_seqs=1)}),
     ],
 )
 def test_harmless_values_have_no_effect(folder: Path, device: str, given: dict[str, Any]) -> None:

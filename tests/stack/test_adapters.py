@@ -106,6 +106,19 @@ def test_a_hugging_face_folder_supports_adapters(demo, make, files, adapters, go
         assert found == golden["steps"][name], name
 
 
+@pytest.mark.long
+def test_texts_in_slots_have_the_current_adapters(demo, make, files, adapters, golden) -> None:
+    """Slots follow from call to call; a copied conversation keeps its adapters."""
+    config = AdapterConfig([adapters["all"]])
+    slots = make(config, demo, NPUW_LLM_BATCH_SLOTS="1,3")
+    for name, own in (("one", config), ("none", AdapterConfig()), ("one", config)):
+        found = slots.generate([*files.PROMPTS], max_new_tokens=files.NEW_TOKENS, adapters=own)
+        assert found.texts == golden["steps"][name], name
+    beams = {"num_beams": 3, "num_return_sequences": 3, "max_new_tokens": 6}
+    expected = make(config, demo).generate([files.PROMPTS[0]], **beams)
+    assert slots.generate([files.PROMPTS[0]], **beams).texts == expected.texts
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["MODE_AUTO", "MODE_STATIC_RANK", "MODE_STATIC", "MODE_FUSE"])
 def test_each_mode_generates_openvino_genais_texts(make, files, adapters, golden, mode) -> None:

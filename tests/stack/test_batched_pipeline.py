@@ -20,6 +20,12 @@ METHODS: list[dict[str, Any]] = [
     {"max_new_tokens": 5, "num_beams": 3, "num_return_sequences": 2},
     {"max_new_tokens": 8, "repetition_penalty": 1.2},
 ]
+SEVERAL: list[dict[str, Any]] = [
+    {"num_beams": 3, "num_return_sequences": 2},
+    {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1.0, "num_return_sequences": 4},
+    {"do_sample": True, "temperature": 1.5, "num_return_sequences": 5, "rng_seed": 7},
+]
+"""Methods of several sequences: as many as places, and more."""
 
 
 def test_npuw_batches_as_genai_expects(demo: Path) -> None:
@@ -41,8 +47,15 @@ def pipe(demo: Path) -> ContinuousBatchingPipeline:
     return ContinuousBatchingPipeline(demo, scheduler, "NPU", LENGTHS)
 
 
-def test_texts_are_those_of_prompts_alone(demo: Path, pipe: ContinuousBatchingPipeline) -> None:
-    alone = LLMPipeline(demo, "NPU", **LENGTHS)
+@pytest.fixture(scope="module")
+def alone(demo: Path) -> LLMPipeline:
+    """Pipeline without slots."""
+    return LLMPipeline(demo, "NPU", **LENGTHS)
+
+
+def test_texts_are_those_of_prompts_alone(
+    alone: LLMPipeline, pipe: ContinuousBatchingPipeline
+) -> None:
     configs = [GenerationConfig(**values) for values in METHODS]
     results = pipe.generate(QUESTIONS, configs)
     for question, config, result in zip(QUESTIONS, configs, results, strict=True):
@@ -88,3 +101,20 @@ def test_requests_share_steps(pipe: ContinuousBatchingPipeline) -> None:
         steps += 1
     assert [len(handle.read_all()[0].generated_ids) for handle in handles] == [12, 12, 12]
     assert steps == 14, "a step reads one prompt, and a token of each other request"
+
+
+@pytest.mark.parametrize("method", SEVERAL, ids=str)
+def test_sequences_and_beams_share_steps(alone, pipe, method: dict[str, Any]) -> None:
+    """A step computes a token of each sequence, in groups if there are fewer slots."""
+    config = GenerationConfig(max_new_tokens=8, ignore_eos=True, **method)
+    config.apply_chat_template = False
+    handle = pipe.add_request(0, QUESTIONS[0], config)
+    observer, together = pipe.get_observer(), list[int]()
+    while pipe.has_non_finished_requests():
+        pipe.step()
+        together.append(observer.state().last_step.generated)
+    assert max(together) == 3
+    expected = alone.generate([QUESTIONS[0]], config)
+    outputs = handle.read_all()
+    assert [output.text for output in outputs] == expected.texts
+    assert [output.score for output in outputs] == pytest.approx(expected.scores, abs=1e-4)

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from genai_layer.runtime import AnyModel, Array, CompiledModel, Tensor
+from genai_layer.runtime import AnyModel, Array, CompiledModel, Tensor, VariableState
 
 
 class Port(Protocol):
@@ -176,6 +176,22 @@ class Conversation(Protocol):
         """Keep the tokens, although none follow for now; the conversation is shown as ended."""
         ...
 
+    def copy_from(self, other: Any, /) -> None:
+        """Continue a copy of the tokens that another conversation has read.
+
+        A copy takes a place at once, if necessary one beyond the limit of the batching. This must
+        not be called within a step.
+
+        Args:
+            other: a conversation of the same batching. Its tokens that are submitted, but not read
+                yet, are not copied.
+
+        Raises:
+            RuntimeError: there is no memory for the copy, the other one has read nothing, or the
+                tokens of one of both are being read.
+        """
+        ...
+
     def close(self) -> None:
         """End the conversation; its place is free before the next step."""
         ...
@@ -194,8 +210,13 @@ class ReportsCachedTokens(Protocol):
 class Batching(Protocol):
     """Conversations that are run side by side on one device."""
 
-    def open(self) -> Conversation:
-        """Begin a conversation; with its first tokens it takes a place, or waits for one."""
+    def open(self, adapter: Mapping[str, Array] = ..., /) -> Conversation:
+        """Begin a conversation; with its first tokens it takes a place, or waits for one.
+
+        Args:
+            adapter: values of adapter states, by the names of a request's states; the others have
+                no effect. Only models with such states accept any.
+        """
         ...
 
     def step(self) -> object:
@@ -217,7 +238,7 @@ class SupportsBatching(Protocol):
 
 
 @runtime_checkable
-class AdapterVariable(Protocol):
+class AdapterVariable(VariableState, Protocol):
     """Variable that holds one tensor of an adapter."""
 
     @property

@@ -7,6 +7,7 @@ docs/reference/genai.md#lengths-on-npu. Ours: lengths under NPUW's own names are
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -148,6 +149,13 @@ def on_full_of(compiled: CompiledModel) -> OnFull:
     if value not in list(OnFull):
         raise PropertyError(f"{_ON_FULL} = {value!r}: must be one of {', '.join(OnFull)}")
     return OnFull(value)
+
+
+def slots_of(compiled: CompiledModel) -> int:
+    """Return the largest number of conversations that a compiled model generates for at once."""
+    # Runtimes return numbers, or the text that they were given.
+    sizes = re.findall(r"\d+", str(property_of(compiled, "NPUW_LLM_BATCH_SLOTS", 1)))
+    return max(map(int, sizes))
 
 
 def settled_lengths(

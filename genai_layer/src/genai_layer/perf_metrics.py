@@ -87,6 +87,11 @@ class RawPerfMetrics:
     grammar_compile_times: list[float] = field(default_factory=list[float])
     """One entry per grammar of structured output."""
 
+    def join(self, other: RawPerfMetrics) -> None:
+        """Add the measurements of another prompt of the same call of ``generate``."""
+        for name in set(RawPerfMetrics.__slots__) - {"generate_durations"}:
+            getattr(self, name).extend(getattr(other, name))
+
     def __iadd__(self, other: RawPerfMetrics) -> Self:
         for name in set(RawPerfMetrics.__slots__) - {"m_new_token_times"}:
             getattr(self, name).extend(getattr(other, name))

@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
+from genai_layer.batching.compiled import scheduler_options
+from genai_layer.batching.side_by_side import open_slots
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import PromptEncoder
 from genai_layer.checked import checked
@@ -65,6 +67,7 @@ class LLMPipeline(TextPipeline):
         properties: properties of the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
             OpenVINO's names, of the runtime. On NPU, BLOB_PATH loads a compiled model with the
             lengths that it was compiled for; with EXPORT_BLOB, the compiled model is written there.
+            On NPU, scheduler_config sets how many texts of a call are generated side by side.
 
     Raises:
         TypeError: an argument is missing.
@@ -126,6 +129,7 @@ class LLMPipeline(TextPipeline):
         tokenizer = given.tokenizer
         adapters = taken_adapters(properties, adapters)
         speculation, given_properties = Speculation.taken(properties), dict(properties)
+        scheduler = properties.get("scheduler_config")
         take_mechanisms(properties, device)
         properties = read_properties(properties)
         # A blob may contain the complete model.
@@ -135,9 +139,12 @@ class LLMPipeline(TextPipeline):
         self._config = given.source.generation_config(tokenizer)
         lengths: StaticLengths | None = None
         if device == "NPU":
-            properties, lengths = npu_properties(properties, speculation.step_tokens(self._config))
+            step = speculation.step_tokens(self._config)
+            if scheduler is not None and not imported:
+                properties = scheduler_options(scheduler, step) | properties
+            properties, lengths = npu_properties(properties, step)
         core = load_core(device) if core is None else core
-        target = Target(core, device, properties, lengths, imported)
+        target = Target(core, device, properties, lengths, imported, open_slots)
         find = partial(given.source.model, core, needed=not imported)
         source = speculation, given_properties
         self._generator = TextGenerator(find, target, adapters, tokenizer, *source)
@@ -183,8 +190,9 @@ class LLMPipeline(TextPipeline):
 
         Args:
             inputs: a text; a list of texts; a ChatHistory; or token ids i64 [prompts, n]:
-                TokenizedInputs, a tensor, an array or lists. Prompts are continued one after the
-                other.
+                TokenizedInputs, a tensor, an array or lists. Prompts are continued side by side in
+                the model's slots (``scheduler_config``, NPUW_LLM_BATCH_SLOTS), otherwise one after
+                the other.
             generation_config: parameters, instead of the pipeline's.
             streamer: receives the text as it is generated: a callable, or a StreamerBase. It needs
                 one prompt and one sequence, and no beam search.

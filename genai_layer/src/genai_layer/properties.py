@@ -140,10 +140,10 @@ def read_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def take_mechanisms(properties: dict[str, Any], device: str) -> None:
-    """Remove the properties that have no effect.
+    """Remove the properties that have no effect, and scheduler_config, which LLMPipeline has read.
 
     Raises:
-        PropertyError: a value is unknown, or would have an effect.
+        PropertyError: a value is unknown, or would have another effect.
     """
     for name, check in _CHECKS.items():
         if name in properties:
@@ -169,6 +169,8 @@ def _scheduler_config(name: str, value: Any, device: str) -> None:
         raise PropertyError(
             f"{name} = {value!r}: must be a SchedulerConfig; pass SchedulerConfig()"
         )
+    if not value.max_num_seqs:
+        raise PropertyError(f"{name}: max_num_seqs = 0: set it to 1 or more")
     for option in ("use_cache_eviction", "use_sparse_attention"):
         if device != "NPU" and getattr(value, option):
             raise PropertyError(f"{name}: {option} is not supported; set it to False")

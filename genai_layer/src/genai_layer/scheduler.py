@@ -179,9 +179,10 @@ class SchedulerConfig(Checked):
     """Settings of continuous batching; LLMPipeline generates one prompt at a time without them.
 
     ContinuousBatchingPipeline reads ``max_num_seqs`` (at most 8 sequences run at a time on NPU),
-    ``num_kv_blocks`` (32 tokens of a request each) and, on NPU, ``enable_prefix_caching``. It
-    rejects ``use_cache_eviction`` and ``use_sparse_attention``. The other settings have no effect:
-    a step always reads a chunk of one prompt beside a token of each other request.
+    ``num_kv_blocks`` (32 tokens of a request each) and, on NPU, ``enable_prefix_caching``.
+    LLMPipeline reads the first and the last of them on NPU. ContinuousBatchingPipeline rejects
+    ``use_cache_eviction`` and ``use_sparse_attention``. The other settings have no effect: a step
+    always reads a chunk of one prompt beside a token of each other request.
     """
 
     max_num_batched_tokens: Unsigned = 256

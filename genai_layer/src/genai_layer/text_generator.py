@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from genai_layer.abilities import ReportsExecution
 from genai_layer.checked import checked
@@ -27,9 +27,9 @@ from genai_layer.npu import StaticLengths, settled_lengths
 from genai_layer.parsers.streamer import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt import Prompt
-from genai_layer.prompt_limits import fitted, limits_of, truncation_of
+from genai_layer.prompt_limits import fitted, limits_of, texts_side_by_side, truncation_of
 from genai_layer.results import DecodedResults, EncodedResults
-from genai_layer.runtime import AnyModel, Core, InferRequest
+from genai_layer.runtime import AnyModel, Array, CompiledModel, Core, InferRequest
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.perf_metrics import metrics_of_models
@@ -51,6 +51,45 @@ class Call(Generic[Metrics]):
     """Metrics of the call, to which each step adds its durations."""
 
 
+Generated = list[list[GeneratedSequence]]
+"""Texts of each prompt."""
+
+
+class Together(Protocol):
+    """Slots of a model, in which texts are generated side by side."""
+
+    def complete(self, tasks: Sequence[Task], began: Stopwatch) -> Generated:
+        """Continue prompts; measurements are added in the order of the prompts.
+
+        Args:
+            tasks: the prompts.
+            began: start of the call.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        ...
+
+    def forget_tokens(self) -> None:
+        """Forget the tokens that the slots keep."""
+        ...
+
+    def execution_report(self) -> Mapping[str, str]:
+        """Return the runtime's facts on the last step; empty if it reports none."""
+        ...
+
+
+OpenSlots = Callable[
+    [CompiledModel, StaticLengths | None, Tokenizer, Callable[[], Mapping[str, Array]]],
+    Together | None,
+]
+"""Returns a model's slots, None if it has one only; the callable returns values of adapters."""
+
+
+def _no_slots(*_: object) -> None:
+    """Return no slots."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Device that a language model is compiled for."""
@@ -64,6 +103,7 @@ class Target:
     """Lengths of an NPU's programs; None elsewhere, and for a blob, which has its own."""
     from_blob: bool = False
     """True if the runtime imports the model from BLOB_PATH."""
+    open_slots: OpenSlots = _no_slots
 
 
 _NOTHING = Prompt([])
@@ -110,14 +150,22 @@ class TextGenerator:
         self._assistant = speculation.open(place, self.lengths)
         self._stored = StoredTokens(self._request, compiled, self.lengths)
         self._shortened: Prompt | Truncation = _NOTHING
+        with runtime_failures():
+            slots = target.open_slots(compiled, self.lengths, tokenizer, self._adapters.values)
+        self._slots = slots
+        self._last: object = self._request
+        """The request or slots of the last generation."""
 
     def run(
         self,
         prompts: Sequence[Prompt],
         call: Call[PerfMetrics],
         inputs: Inputs = TOKENS,
-    ) -> list[list[GeneratedSequence]]:
-        """Continue prompts one after the other; all are checked first.
+    ) -> Generated:
+        """Continue prompts, of which all are checked first.
+
+        Several texts are generated side by side in the model's slots, if there are any; otherwise
+        one prompt is continued after the other.
 
         Args:
             prompts: the prompts.
@@ -141,14 +189,12 @@ class TextGenerator:
         sink = sink_of_one_text(call.streamer, config, len(prompts))
         constraint = self._grammars.constraint(config, metrics)
         if self._adapters.changes(config.adapters):
-            self._stored.forget()
+            self.forget_tokens()
         self._adapters.apply(config.adapters)
         assistant, raw = self._assistant, metrics.raw_metrics
         drafters = [assistant.drafter(one.ids, config) if assistant else None for one in prompts]
-        results: list[list[GeneratedSequence]] = []
-        for prompt, limit, drafter in zip(prompts, limits, drafters, strict=True):
-            truncation = truncation_of(prompt, config, self.lengths)
-            task = Task(
+        tasks = [
+            Task(
                 prompt=prompt.ids,
                 config=config,
                 limits=limit,
@@ -159,11 +205,20 @@ class TextGenerator:
                 times=TokenTimes(raw, call.began),
                 constraint=constraint and constraint.fork(),
                 drafter=drafter,
-                truncation=truncation,
+                truncation=truncation_of(prompt, config, self.lengths),
             )
-            self._shortened = truncation or prompt
+            for prompt, limit, drafter in zip(prompts, limits, drafters, strict=True)
+        ]
+        for prompt, task in zip(prompts, tasks, strict=True):
+            self._shortened = task.truncation or prompt
             prompt.warn()
-            results.append(decode(task))
+        several = len(tasks) * texts_side_by_side(config) > 1
+        if self._slots is not None and several and not any(drafters):
+            self._last = self._slots
+            results = self._slots.complete(tasks, call.began)
+        else:
+            self._last = self._request
+            results = [decode(task) for task in tasks]
         metrics.num_input_tokens += sum(len(one.ids) for one in prompts)
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(call.began.microseconds())
@@ -178,20 +233,20 @@ class TextGenerator:
         """
         with runtime_failures():
             self._stored.reset()
+        if self._slots is not None:
+            self._slots.forget_tokens()
 
     def execution_report(self) -> Mapping[str, str]:
         """Return facts on the last generation: the runtime's, and tokens that are left out."""
-        request = self._request
+        last = self._last
         facts: Mapping[str, str] = {}
-        if isinstance(request, ReportsExecution):
-            facts = request.execution_report()
+        if isinstance(last, ReportsExecution):
+            facts = last.execution_report()
         left_out = self._shortened.left_out
         return {**facts, "left out": left_out} if left_out else facts
 
 
 Results = TypeVar("Results", bound=DecodedResults)
-Generated = list[list[GeneratedSequence]]
-"""Texts of each prompt."""
 
 
 def decoded_results(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 import pytest
@@ -72,3 +72,20 @@ def test_places_are_counted() -> None:
 
     with pytest.raises(AssertionError, match="three conversations ran in two places"):
         check_batching(Roomy(TABLE, 1 << 16), TOKENS)
+
+
+def test_copies_have_places() -> None:
+    class Waits(MemoryConversation):
+        def copy_from(self, other: MemoryConversation, /) -> None:
+            super().copy_from(other)
+            self.is_copy = False
+
+    class Waiting(MemoryBatching):
+        def open(self, adapter: Mapping[str, Array] = {}, /) -> MemoryConversation:
+            del adapter
+            conversation = Waits(self._compiled.create_infer_request())
+            self._conversations.append(conversation)
+            return conversation
+
+    with pytest.raises(AssertionError, match="tokens were not read in 100 steps"):
+        check_batching(batching_with(Waiting), TOKENS)

@@ -94,9 +94,8 @@ def compile_batched(
     model = find_model(folder, needed=not imported)
     if npu:
         count = min(count, MOST_SLOTS)
-        slots = count if step == 1 else 1
         # A blob was compiled for a number of slots.
-        defaults = {} if imported else _npu_defaults(slots, scheduler)
+        defaults = {} if imported else scheduler_options(scheduler, step)
         properties, lengths = npu_properties(defaults | properties, step)
     with runtime_failures():
         compiled = core.compile_model(model, device, properties)
@@ -105,10 +104,16 @@ def compile_batched(
         return BatchedModel(places, lengths, scheduler.num_kv_blocks)
 
 
-def _npu_defaults(count: int, scheduler: SchedulerConfig) -> dict[str, Any]:
-    """Return NPUW's options for the scheduler's settings."""
+def scheduler_options(scheduler: SchedulerConfig, step: int) -> dict[str, Any]:
+    """Return NPUW's options for settings of the scheduler.
+
+    Args:
+        scheduler: the settings.
+        step: tokens of a generate step; with several, there are no slots.
+    """
     options: dict[str, Any] = {}
-    if count > 1:
+    count = min(scheduler.max_num_seqs, MOST_SLOTS)
+    if count > 1 and step == 1:
         options["NPUW_LLM_BATCH_SLOTS"] = f"1,{count}"
     if scheduler.enable_prefix_caching:
         options["NPUW_LLM_ENABLE_PREFIX_CACHING"] = "YES"

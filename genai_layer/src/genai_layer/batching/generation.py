@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 
 from genai_layer.abilities import Conversation
 from genai_layer.batching.outputs import GenerationOutput, GrowingText, complete_outputs
-from genai_layer.batching.places import SlotRequest
+from genai_layer.batching.places import SlotRows
 from genai_layer.batching.request import GenerationStatus, Request, status_of
 from genai_layer.batching.request_pool import RequestPool
 from genai_layer.decoding.language_model import LanguageModel
@@ -30,6 +30,7 @@ class Generation:
         request: the prompt.
         pool: requests of the model.
         used: requests of the other generations.
+        resting: number of requests that may keep tokens beside these.
         decode: returns the text of ids, without special tokens.
 
     Raises:
@@ -41,6 +42,7 @@ class Generation:
         request: Request,
         pool: RequestPool,
         used: Collection[StoredTokens],
+        resting: int,
         decode: Callable[[list[int]], str],
     ) -> None:
         self.request = request
@@ -48,7 +50,7 @@ class Generation:
         self._pool = pool
         drafter = request.drafter()
         with runtime_failures():
-            self.stored = pool.take(request.inputs.identities(request.prompt), used)
+            self.stored = pool.take(request.inputs.identities(request.prompt), used, resting)
         self._infer = self.stored.request
         raw = request.metrics.raw_metrics
         self._task = Task(
@@ -74,9 +76,9 @@ class Generation:
         request.stream.begun = time.monotonic()
 
     @property
-    def conversation(self) -> Conversation | None:
-        """Conversation of the runtime's batching; None before the first token, or without one."""
-        return self._infer.conversation if isinstance(self._infer, SlotRequest) else None
+    def conversations(self) -> Sequence[Conversation]:
+        """Conversations of the runtime's batching, one for each sequence; none without one."""
+        return self._infer.conversations if isinstance(self._infer, SlotRows) else ()
 
     def submit(self) -> None:
         """Submit the next tokens, unless those before are still being read."""
@@ -102,7 +104,7 @@ class Generation:
 
     def proceed(self) -> None:
         """Choose the next tokens if the logits are ready, and pass the outputs on."""
-        if self.ended or (isinstance(self._infer, SlotRequest) and not self._infer.ready):
+        if self.ended or (isinstance(self._infer, SlotRows) and not self._infer.ready):
             return
         with self._ending_on_error():
             self._submitted = False
@@ -137,7 +139,7 @@ class Generation:
     def _cached_tokens(self) -> int:
         """Return the tokens of the prompt that the request, or the prefix cache, had."""
         shared = self._task.model.shared
-        if shared == 0 and isinstance(self._infer, SlotRequest):
+        if shared == 0 and isinstance(self._infer, SlotRows):
             return self._infer.cached_tokens
         return shared or 0
 
@@ -167,7 +169,7 @@ class Generation:
         self.ended = True
         self._decoding.close()
         self.request.stream.cached_tokens = self._cached_tokens()
-        if isinstance(self._infer, SlotRequest):
+        if isinstance(self._infer, SlotRows):
             self._infer.rest()
         self._pool.give_back(self.stored)
         metrics = self.request.metrics

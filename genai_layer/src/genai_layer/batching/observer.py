@@ -33,10 +33,7 @@ class PipelineObserver:
         self._scheduler = scheduler
 
     def state(self) -> BatchingState:
-        """Return the state of the runtime's batching.
-
-        Requests of several sequences are not in it: they have rows of their own.
-        """
+        """Return the state of the runtime's batching."""
         return self._batching.observe()
 
     def requests(self) -> Mapping[int, int]:

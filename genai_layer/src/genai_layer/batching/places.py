@@ -5,9 +5,11 @@ A conversation of a runtime that batches has the interface of a request of one r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+
+import numpy as np
 
 from genai_layer.abilities import Batching, Conversation, ReportsCachedTokens, SupportsBatching
 from genai_layer.batching.request_pool import RequestPool
@@ -29,10 +31,12 @@ class SlotRequest:
 
     Args:
         batching: the batching in which it takes part.
+        adapter: returns the values of the states of adapters, by name.
     """
 
-    def __init__(self, batching: Batching) -> None:
+    def __init__(self, batching: Batching, adapter: Callable[[], Mapping[str, Array]]) -> None:
         self._batching = batching
+        self._adapter = adapter
         self.conversation: Conversation | None = None
         """The conversation; None before the first inference."""
         self._logits: Future[Array] = Future()
@@ -41,6 +45,11 @@ class SlotRequest:
     def ready(self) -> bool:
         """True if the inference begun by ``start_async`` has ended."""
         return self._logits.done()
+
+    @property
+    def conversations(self) -> Sequence[Conversation]:
+        """The conversation; none before the first inference."""
+        return [] if self.conversation is None else [self.conversation]
 
     @property
     def cached_tokens(self) -> int:
@@ -57,7 +66,7 @@ class SlotRequest:
         """Submit the new tokens; the batching knows those before them."""
         (ids,) = inputs["input_ids"]
         if self.conversation is None:
-            self.conversation = self._batching.open()
+            self.conversation = self._batching.open(self._adapter())
         kept = inputs["attention_mask"].shape[1] - len(ids)
         self._logits = self.conversation.submit(ids.tolist(), kept)
 
@@ -92,6 +101,100 @@ class SlotRequest:
             self.conversation.close()
             self.conversation = None
 
+    def copy_from(self, other: SlotRequest) -> None:
+        """Continue a copy of another request's conversation, which has begun."""
+        if self.conversation is None:
+            self.conversation = self._batching.open(self._adapter())
+        self.conversation.copy_from(other.conversation)
+
+    def another(self) -> SlotRequest:
+        """Return an empty request of the same batching."""
+        return SlotRequest(self._batching, self._adapter)
+
+
+class SlotRows:
+    """Request of several rows, each a conversation of a batching; ``runtime.InferRequest``.
+
+    The first row that continues a conversation takes it over; for each further one, the
+    conversation is copied to one that no row continues, or to a new one.
+
+    Args:
+        first: the request of row 0, which is empty.
+    """
+
+    def __init__(self, first: SlotRequest) -> None:
+        self._rows = [first]
+        """Requests of the rows of the last inference."""
+        self._all = [first]
+        """Requests of all rows so far; those without a row are free."""
+
+    @property
+    def ready(self) -> bool:
+        """True if the inference begun by ``start_async`` has ended in all rows."""
+        return all(row.ready for row in self._rows)
+
+    @property
+    def conversations(self) -> Sequence[Conversation]:
+        """Conversations of the rows of the last inference."""
+        return [one for row in self._rows for one in row.conversations]
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of the prompt that the prefix cache had; see ``SlotRequest``."""
+        return self._all[0].cached_tokens
+
+    def infer(self, inputs: Mapping[str, Array], /) -> None:
+        """Run one inference."""
+        self.start_async(inputs)
+        self.wait()
+
+    def start_async(self, inputs: Mapping[str, Array], /) -> None:
+        """Submit the new tokens of each row, which continues row ``beam_idx[b]``."""
+        self._follow([self._rows[int(source)] for source in inputs["beam_idx"]])
+        for number, row in enumerate(self._rows):
+            row.start_async({name: rows[number : number + 1] for name, rows in inputs.items()})
+
+    def wait(self) -> None:
+        """Run steps of the batching until the inference has ended in all rows."""
+        for row in self._rows:
+            row.wait()
+
+    def get_tensor(self, name: str, /) -> _Logits:
+        """Return the last token's logits of each row; see ``SlotRequest``."""
+        return _Logits(np.concatenate([row.get_tensor(name).data for row in self._rows]))
+
+    def query_state(self) -> Sequence[VariableState]:
+        """Return no variables: those of a batching are not visible."""
+        return ()
+
+    def rest(self) -> None:
+        """Keep the tokens for the next generation."""
+        for row in self._all:
+            row.rest()
+
+    def reset_state(self) -> None:
+        """Leave the batching; the next inference begins a new conversation of one row."""
+        for row in self._all:
+            row.reset_state()
+        self._rows, self._all = self._all[:1], self._all[:1]
+
+    def _follow(self, sources: Sequence[SlotRequest]) -> None:
+        """Give each row its request."""
+        free = [one for one in self._all if one not in sources]
+        rows: list[SlotRequest] = []
+        for source in sources:
+            row = source
+            if source in rows:
+                row = free.pop() if free else self._another(source)
+                row.copy_from(source)
+            rows.append(row)
+        self._rows = rows
+
+    def _another(self, like: SlotRequest) -> SlotRequest:
+        made = like.another()
+        self._all.append(made)
+        return made
+
 
 _MOST_KEPT = 8
 """Most requests beside the batching that keep their tokens."""
@@ -100,14 +203,15 @@ _MOST_KEPT = 8
 class Places:
     """Requests of a compiled model, used again after a generation has ended.
 
-    Generations of one sequence take part in the model's batching, if it has one. All others have a
-    request of their own, with a row for each sequence.
+    Generations take part in the model's batching, if it has one, with a conversation for each
+    sequence. Otherwise each has a request of its own, with a row for each sequence.
 
     Args:
         compiled: the model.
         count: number of sequences that may run at a time.
         lengths: lengths of an NPU's programs.
         batches: False for a model whose batching cannot read the requests' inputs.
+        adapter: returns the values of the states of adapters, by name.
     """
 
     def __init__(
@@ -116,6 +220,7 @@ class Places:
         count: int,
         lengths: StaticLengths | None = None,
         batches: bool = True,
+        adapter: Callable[[], Mapping[str, Array]] = dict,
     ) -> None:
         self.count = count
         self.compiled = compiled
@@ -123,20 +228,17 @@ class Places:
         """The model's batching, if it has one."""
         if batches and isinstance(compiled, SupportsBatching):
             self.batching = compiled.create_batching(count)
-        self._lengths = lengths
-        self._slots = RequestPool(count, self._new_slot)
-        self._alone = RequestPool(min(count, _MOST_KEPT), self._new_alone)
+        self._lengths, self._adapter = lengths, adapter
+        most = min(count, _MOST_KEPT) if self.batching is None else count
+        self.requests = RequestPool(most, self._new_request)
+        """Requests for the generations."""
 
-    def pool(self, sequences: int) -> RequestPool:
-        """Return the requests for generations of so many sequences."""
-        return self._slots if self.batching is not None and sequences == 1 else self._alone
-
-    def _new_slot(self) -> StoredTokens:
-        assert self.batching is not None
-        return StoredTokens(SlotRequest(self.batching), self.compiled, self._lengths)
-
-    def _new_alone(self) -> StoredTokens:
-        return StoredTokens(self.compiled.create_infer_request(), self.compiled, self._lengths)
+    def _new_request(self) -> StoredTokens:
+        if self.batching is None:
+            request = self.compiled.create_infer_request()
+        else:
+            request = SlotRows(SlotRequest(self.batching, self._adapter))
+        return StoredTokens(request, self.compiled, self._lengths)
 
     def step(self) -> None:
         """Run a step of the batching, if there is one.

@@ -23,7 +23,9 @@ class RequestPool:
         self._make = make
         self._requests: list[StoredTokens] = []
 
-    def take(self, prompt: Sequence[int], used: Collection[StoredTokens]) -> StoredTokens:
+    def take(
+        self, prompt: Sequence[int], used: Collection[StoredTokens], resting: int
+    ) -> StoredTokens:
         """Return the free request that stores the longest prefix of a prompt.
 
         If that one would forget more than it shares, or none shares any of it, return a new one; or
@@ -32,11 +34,20 @@ class RequestPool:
         Args:
             prompt: identities of the prompt's tokens.
             used: requests of the running generations.
+            resting: number of other requests that may keep tokens meanwhile.
 
         Raises:
             RuntimeError: the runtime failed.
         """
         free = sorted((one for one in self._requests if one not in used), key=lambda one: one.used)
+        chosen = self._chosen(prompt, free)
+        others = [one for one in free if one.known and one is not chosen]
+        for one in others[: max(len(others) - resting, 0)]:
+            self._forget(one)
+        return chosen
+
+    def _chosen(self, prompt: Sequence[int], free: Sequence[StoredTokens]) -> StoredTokens:
+        """Return the request for a prompt; see ``take``. ``free`` is ascending by last use."""
         best = max(free, key=lambda one: one.shared(prompt), default=None)
         if best is not None and best.shares_most(prompt):
             return best
@@ -50,8 +61,16 @@ class RequestPool:
 
         A request that is broken is not used again.
         """
-        if stored.known and sum(one.known for one in self._requests) <= self._most:
-            return
+        if not stored.known or sum(one.known for one in self._requests) > self._most:
+            self._forget(stored)
+
+    def forget(self) -> None:
+        """Forget all tokens; no generation runs."""
+        for stored in [*self._requests]:
+            self._forget(stored)
+
+    def _forget(self, stored: StoredTokens) -> None:
+        """Forget the tokens of a request; one that is broken is not used again."""
         try:
             stored.reset()
         except RuntimeError as error:

@@ -103,8 +103,8 @@ class Scheduler:
     def conversations(self) -> Mapping[int, int]:
         """Return the numbers of the running requests, by the ``id`` of their conversations."""
         with self._lock:
-            found = [(one.conversation, one.request.number) for one in self._running]
-        return {id(one): number for one, number in found if one is not None and number is not None}
+            found = [(one.conversations, one.request.number) for one in self._running]
+        return {id(one): number for every, number in found if number is not None for one in every}
 
     def add(self, request: Request) -> None:
         """Add a request.
@@ -179,12 +179,15 @@ class Scheduler:
             request = self._waiting[0]
             if not self._has_begun(request):
                 try:
-                    pool = self._places.pool(request.sequences)
-                    used = [one.stored for one in self._running if not one.ended]
-                    self._running.append(Generation(request, pool, used, self._decode))
+                    self._running.append(self._begun(request))
                 except Exception as error:  # whatever it is, its reader has to learn of it
                     request.stream.end(GenerationStatus.IGNORED, request.metrics, error)
             self._waiting.popleft()  # not before: an interrupt leaves the request waiting
+
+    def _begun(self, request: Request) -> Generation:
+        places, used = self._places, [one.stored for one in self._running if not one.ended]
+        resting = places.count - self._taken() - request.sequences
+        return Generation(request, places.requests, used, max(resting, 0), self._decode)
 
     def _has_begun(self, request: Request) -> bool:
         """Return whether an interrupted admission has come to begin a request, or to end it."""

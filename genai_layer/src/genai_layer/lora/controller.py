@@ -60,6 +60,12 @@ class AdapterStates:
             for part, state in parts.items():
                 state.state = values[part]
 
+    def values(self) -> dict[str, Array]:
+        """Return the values of the states that are not empty, by name."""
+        states = [state for parts in self._states.values() for state in parts.values()]
+        values = {state.name: state.state.data for state in states}
+        return {name: value for name, value in values.items() if value.size}
+
     def set_alphas(self, added: Mapping[str, LowRank]) -> None:
         """Set only the alphas of the current adapters.
 
@@ -154,6 +160,10 @@ class NoAdapters:
                 "LLMPipeline(..., adapters=...)"
             )
 
+    def values(self) -> dict[str, Array]:
+        """Return no values of states."""
+        return {}
+
 
 class AdapterController:
     """Controller of one request's adapters.
@@ -214,6 +224,10 @@ class AdapterController:
         if self.changes(config):
             self._set(wanted)
         self._wanted = wanted
+
+    def values(self) -> dict[str, Array]:
+        """Return the values of the states of the current adapters, by name."""
+        return self._states.values()
 
     def _checked(self, config: AdapterConfig) -> AdapterConfig:
         mode = self._wanted.mode

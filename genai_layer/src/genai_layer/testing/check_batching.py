@@ -121,10 +121,32 @@ def check_a_conversation_rewinds(
     conversation.close()
 
 
+def check_copies_continue_independently(
+    compiled: CompiledModel, batching: Batching, tokens: Sequence[int], tolerance: float
+) -> None:
+    """A copy has the tokens read before; it takes a place, if need be one beyond the limit."""
+    first, *copies = opened = [batching.open() for _ in range(4)]
+    _read(batching, first.submit(tokens[:3]))
+    begun = first.submit([tokens[3]])
+    for one in copies:
+        one.copy_from(first)
+    futures = [begun, *(one.submit([token]) for one, token in zip(copies, tokens, strict=False))]
+    for future, token in zip(futures, [tokens[3], *tokens], strict=False):
+        found = _read(batching, future)
+        _assert_alone(compiled, found, [*tokens[:3], token], tolerance, "of a copied conversation")
+    copies[0].copy_from(copies[1])
+    found = _read(batching, copies[0].submit([tokens[4]]))
+    expected = [*tokens[:3], tokens[1], tokens[4]]
+    _assert_alone(compiled, found, expected, tolerance, "of a replaced conversation")
+    for one in opened:
+        one.close()
+
+
 CHECKS: tuple[Callable[[CompiledModel, Batching, Sequence[int], float], None], ...] = (
     check_conversations_equal_requests_alone,
     check_a_closed_conversation_leaves_its_place,
     check_a_rejected_conversation_affects_no_other,
     check_a_conversation_rewinds,
+    check_copies_continue_independently,
 )
 """All checks; each accepts a compiled model, a batching with two places, tokens and a tolerance."""

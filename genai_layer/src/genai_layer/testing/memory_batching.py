@@ -24,6 +24,8 @@ class MemoryConversation:
         self._ids: list[int] = []
         self._logits: Future[Array] = Future()
         self.closed = False
+        self.is_copy = False
+        """True for a copy, which has a place even beyond the limit."""
 
     @property
     def pending(self) -> int:
@@ -45,6 +47,13 @@ class MemoryConversation:
 
     def rest(self) -> None:
         """Keep the tokens."""
+
+    def copy_from(self, other: MemoryConversation, /) -> None:
+        """Continue a copy of another conversation."""
+        if self.closed or self._ids or other.closed or not other._past:
+            raise RuntimeError("closed, the last tokens are not read yet, or there are no tokens")
+        self._request.copy_from(other._request)
+        self._past, self.is_copy = other._past, True
 
     def close(self) -> None:
         """End the conversation."""
@@ -72,8 +81,9 @@ class MemoryBatching:
         self._places = places
         self._conversations: list[MemoryConversation] = []
 
-    def open(self) -> MemoryConversation:
-        """Begin a conversation."""
+    def open(self, adapter: Mapping[str, Array] = {}, /) -> MemoryConversation:
+        """Begin a conversation; the toy has no adapters."""
+        del adapter
         conversation = MemoryConversation(self._compiled.create_infer_request())
         self._conversations.append(conversation)
         return conversation
@@ -81,7 +91,9 @@ class MemoryBatching:
     def step(self) -> None:
         """Read one prompt, and a token of each other conversation that has a place."""
         self._conversations = [one for one in self._conversations if not one.closed]
-        active = [one for one in self._conversations[: self._places] if one.pending]
+        first = self._conversations[: self._places]
+        placed = [*first, *(one for one in self._conversations[self._places :] if one.is_copy)]
+        active = [one for one in placed if one.pending]
         prompts = [one for one in active if one.reads_prompt]
         for one in (*prompts[:1], *(one for one in active if not one.reads_prompt)):
             one.read()

@@ -74,6 +74,10 @@ class MemoryState:
         self.rows = [row[surplus:] for row in whole]
         self.forgotten += surplus
 
+    def copy_from(self, other: MemoryState) -> None:
+        """Store a copy of another state's tokens."""
+        self.rows, self.forgotten = [[*row] for row in other.rows], other.forgotten
+
     def keep(self, tokens: int) -> None:
         """Forget all but the first tokens of each row."""
         self.rows = [row[: tokens - self.forgotten] for row in self.rows]
@@ -135,6 +139,10 @@ class MemoryRequest:
     def reset_state(self) -> None:
         """Begin a new conversation."""
         self._state.reset()
+
+    def copy_from(self, other: MemoryRequest) -> None:
+        """Continue a copy of another request's conversation."""
+        self._state.copy_from(other._state)
 
     def _last_logits(self, tokens: Sequence[int], count: int) -> list[Array]:
         """Return the logits after each of the last tokens of a row, as far as they are stored."""

@@ -32,7 +32,8 @@ class ContinuousBatching:
 
     Any thread may use ``open`` and the requests that it returns; one thread at a time runs a step.
     A conversation takes a place with its first tokens and keeps the place until it is closed. If no
-    place is free, it waits: first come, first served.
+    place is free, it waits: first come, first served. A copy of another conversation never waits:
+    if no place is free, it has one of its own until it is closed.
 
     Args:
         compiled: the static models; NPUW_LLM_BATCH_SLOTS sets their number of slots.
@@ -120,6 +121,40 @@ class ContinuousBatching:
         if place is not None and not conversation.over and not conversation.rests:
             self._observer.note_end(self._caches.index(place), place, conversation)
 
+    def copy(self, request: BatchedRequest, source: BatchedRequest) -> None:
+        """Let a conversation continue a copy of another; see ``BatchedRequest.copy_from``."""
+        self._refuse_within_step("copy a conversation")
+        with self._stepping:
+            self._collect()
+            target, original = self._resting(request), self._resting(source)
+            if original.place is None or target is original or target.submission is not None:
+                raise RequestError(
+                    "a conversation without pending tokens can copy another one that has stored "
+                    "tokens; wait for the futures of both"
+                )
+            place = target.place or self._unused_place() or self._made()
+            try:
+                place.copy_from(original.place)
+                place.parts.use(source.settings)
+                place.parts.begin()
+            except BaseException:
+                request.stored, target.place = 0, None
+                self._free(place)
+                raise
+            request.settings, request.stored = source.settings, source.stored
+            request.cached_tokens = source.cached_tokens
+            target.prompt_tokens, target.place = original.prompt_tokens, place
+
+    def _resting(self, request: BatchedRequest) -> Participant:
+        """Return an open conversation none of whose pending tokens is read yet."""
+        with self._changed.lock:
+            found = self._conversations.get(request)
+        if found is None or found.over:
+            raise RequestError("the conversation was closed; open another one")
+        if found.submission is not None and found.submission.reading is not None:
+            raise RequestError("the last tokens are being read; wait for their future")
+        return found
+
     def leave(self, request: BatchedRequest) -> None:
         """Forget a conversation; the next step frees its place first."""
         with self._changed.lock:
@@ -181,6 +216,10 @@ class ContinuousBatching:
             waiting = [one for one in owners.values() if one.place is None and one.speaks]
         return self._observer.state(places, len(waiting))
 
+    def execution_report(self) -> Mapping[str, str]:
+        """Return a readable report of the last step."""
+        return {"blobs": str(self._compiled.origin), **self._observer.report()}
+
     def close(self) -> None:
         """End all conversations and free their memory.
 
@@ -235,7 +274,7 @@ class ContinuousBatching:
             gone = [one for one in self._conversations.values() if one.over]
         for conversation in gone:
             if conversation.place is not None:
-                conversation.place.reset()
+                self._free(conversation.place)
             if conversation.submission is not None:
                 _settle(conversation.submission, RequestError("the conversation was closed"))
             with self._changed.lock:
@@ -267,15 +306,28 @@ class ContinuousBatching:
             ]
         return sorted(speaking, key=lambda one: one[1].order)
 
+    def _free(self, place: Conversation) -> None:
+        """Forget the tokens of a place, and the place itself if it exceeds the limit."""
+        place.reset()
+        if len(self._caches) > self._places:
+            self._caches.remove(place)
+
     def _free_place(self) -> Conversation | None:
         """Return an unused place, a new one if the limit allows; None if all are taken."""
+        unused = self._unused_place()
+        return self._made() if unused is None and len(self._caches) < self._places else unused
+
+    def _unused_place(self) -> Conversation | None:
+        """Return a place that exists and that no conversation has."""
         with self._changed.lock:
             taken = {id(one.place) for one in self._conversations.values()}
-        unused = next((place for place in self._caches if id(place) not in taken), None)
-        if unused is None and len(self._caches) < self._places:
-            unused = Conversation(self._compiled, _always_wanted)
-            self._caches.append(unused)
-        return unused
+        return next((place for place in self._caches if id(place) not in taken), None)
+
+    def _made(self) -> Conversation:
+        """Add a place."""
+        made = Conversation(self._compiled, _always_wanted)
+        self._caches.append(made)
+        return made
 
     def _has_work(self) -> bool:
         having = [one for one in self._conversations.values() if one.place is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from npuw_layer.batching.memory_map import memory_map
@@ -65,6 +65,15 @@ class Observer:
             self._last = ObservedStep(
                 *counts, report.programs, number=number, host_ms=1000 * seconds
             )
+
+    def report(self) -> Mapping[str, str]:
+        """Return the facts of the last step, readable; empty before."""
+        last, ladder = self._last, "/".join(map(str, self._compiled.plan.capacities))
+        if last is None:
+            return {}
+        facts = {"slots": f"{last.generated} of {last.slots}"} if last.generated else {}
+        variant = {"KV variant": f"{last.capacity} of {ladder}"} if last.capacity else {}
+        return {"programs": " + ".join(last.programs), **facts, **variant}
 
     def note_end(self, slot: int, place: Conversation, owner: Participant) -> None:
         """Keep what a conversation shows when it ends, if anybody has observed the batching."""

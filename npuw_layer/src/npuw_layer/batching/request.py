@@ -29,7 +29,7 @@ class BatchedRequest(Uncopied):
     def __init__(self, engine: ContinuousBatching, settings: Sequence[Settings | None]) -> None:
         self._engine = engine
         self.settings = settings
-        """Settings, fixed for the whole conversation."""
+        """Settings, fixed from the first tokens on."""
         self.stored = 0
         """Stored tokens of the conversation, without pending ones."""
         self.cached_tokens = 0
@@ -63,6 +63,20 @@ class BatchedRequest(Uncopied):
             raise TensorError(f"ids are {tokens.dtype} {list(tokens.shape)}; pass integers [n]")
         kept = self._kept(keep)
         return self._engine.enqueue(self, tokens.astype(np.int64), kept)
+
+    def copy_from(self, other: BatchedRequest, /) -> None:
+        """Continue a copy of the stored tokens of another conversation, in place of the own ones.
+
+        The copy has the other's settings, too, and depends on it no more. Its place may be one
+        beyond those of the engine. This waits for a step in progress.
+
+        Raises:
+            RequestError: one of both was closed, this one has pending tokens, the other has no
+                tokens yet or is reading some, both are the same, or a future's callback called
+                this within a step.
+            DeviceError: device memory is exhausted; no token is stored.
+        """
+        self._engine.copy(self, other)
 
     def _kept(self, keep: object) -> int:
         """Return the checked number of stored tokens to keep."""

@@ -151,6 +151,15 @@ class KVStrategy(ABC):
         for name, values in rows.items():
             self.write(name, values[held])
 
+    def copy_from(self, other: KVStrategy) -> None:
+        """Replace all stored tokens by those of another cache with the same layout."""
+        tokens = other.rows.tokens
+        if tokens and other.rows.plain:
+            self.reset(tokens)
+            self.restore(other.between(0, tokens), tokens)
+        else:
+            self.replace(other.rows.numbers(), {name: other.read(name) for name in other.names})
+
     def truncate(self, tokens: int) -> None:
         """Keep only the first tokens; nothing moves."""
         self.rows.truncate(tokens)

@@ -237,10 +237,9 @@ class Conversation:
         Raises:
             DeviceError: device memory is exhausted.
         """
-        rows, tensors = other.cache, other.parts.tensors()
-        self.cache.replace(rows.rows.numbers(), {name: rows.read(name) for name in rows.names})
+        self.cache.copy_from(other.cache)
         self.history.copy_from(other.history)
-        self._restore_parts(tensors)
+        self._restore_parts(other.parts.tensors())
         self.reader.copy_from(other.reader)
 
     def _restore_parts(self, tensors: Mapping[str, Array]) -> None:
