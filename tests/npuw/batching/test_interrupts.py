@@ -41,6 +41,10 @@ class Answers:
     def __init__(self, *_: Any) -> None:
         """Do nothing."""
 
+    def read(self, waiting: Any) -> list[Any]:
+        """Read nothing: all tokens are generated ones."""
+        return [*waiting]
+
     def generate(self, everyone: Any) -> Generated:
         outcomes = []
         for place, said in everyone:

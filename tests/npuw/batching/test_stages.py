@@ -19,10 +19,11 @@ def test_models_for_each_number_of_slots_and_capacity_follow_the_others() -> Non
     options = {"NPUW_LLM_BATCH_SLOTS": "4,1,2,4", "NPUW_LLM_GENERATE_PYRAMID_STEPS": "256,1152"}
     planned = plan(parse_options(options))
     assert planned.slots == (1, 2, 4)
-    assert [stage.name for stage in planned.stages[-7:]] == [
+    assert [stage.name for stage in planned.stages[-9:]] == [
         *("lm_head", "lm_head_2", "lm_head_4"),
         *("generate_256_slots_2", "generate_1152_slots_2"),
         *("generate_256_slots_4", "generate_1152_slots_4"),
+        *("prefill_32_slots_2", "prefill_32_slots_4"),
     ]
     assert [stage.name for stage in planned.own_heads] == ["lm_head"]
 

@@ -185,7 +185,7 @@ class ContinuousBatching:
         return found and not self._closed
 
     def step(self) -> StepReport:
-        """Read a chunk of one prompt, and generate a token for each waiting conversation.
+        """Run a prefill model, and generate a token for each waiting conversation.
 
         A failure sets the exception of the affected futures; the step itself does not raise it.
 
@@ -247,10 +247,9 @@ class ContinuousBatching:
         active = self._active()
         reading = [reads_prompt(each, self._compiled.plan) for _, _, each in active]
         plan = plan_step(reading, self._runner.sizes[-1])
-        read = 0
-        if plan.prompt is not None:
-            count, outcome = self._runner.read(active[plan.prompt][1:])
-            read = count if self._note(active[plan.prompt], count, outcome) else 0
+        read, prompts = 0, [active[number] for number in plan.prompts]
+        for number, count, outcome in self._runner.read([each[1:] for each in prompts]):
+            read += count if self._note(prompts[number], count, outcome) else 0
         speaking = [active[number] for number in plan.generate]
         made = self._runner.generate([each[1:] for each in speaking])
         for each, outcome in zip(speaking, made.outcomes, strict=True):

@@ -1,20 +1,23 @@
-"""Execution of a step's choices: a chunk of a prompt, and a token of each of some conversations."""
+"""Execution of a step's choices: a prefill run, and a token of each of some conversations."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.participant import Submission, Together
 from npuw_layer.batching.schedule import fitting
-from npuw_layer.batching.slots import SlotModel, SlotToken
+from npuw_layer.batching.shared_prefill import share_prefill
+from npuw_layer.batching.slots import SlotModel, SlotTokens
 from npuw_layer.errors import NpuwError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.llm.request.reader import Logits
 
@@ -23,6 +26,17 @@ Speaker = tuple[Conversation, Submission]
 
 Outcome = Array | NpuwError
 """Logits f32 [V], which the next run may overwrite, or the error instead of logits."""
+
+
+class ReadTokens(NamedTuple):
+    """Outcome of a prompt's tokens."""
+
+    conversation: int
+    """Index among the conversations with a prompt to read."""
+    tokens: int
+    """Number of tokens."""
+    outcome: Outcome | None
+    """Outcome of the last token; None if more chunks follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +93,29 @@ class Runner:
             self._ran += [chunk.stage for chunk in chunks]
             self._ran += ran[others_before if ran is others else 0 :]
 
-    def read(self, speaker: Speaker) -> tuple[int, Outcome | None]:
-        """Read the next chunk of a prompt.
+    def read(self, waiting: Sequence[Speaker]) -> list[ReadTokens]:
+        """Read the next chunk of the oldest prompt, or that prompt together with other short ones.
 
-        Returns:
-            Number of tokens in the chunk; and the last one's logits, or None if more chunks follow.
+        Args:
+            waiting: conversations with a prompt to read, the oldest first.
         """
-        place, submission = speaker
+        if not waiting:
+            return []
+        submissions = [submission for _, submission in waiting]
+        shared = share_prefill(submissions, self._plan, self._compiled.options)
+        if shared is None:
+            return [ReadTokens(0, *self._read(*waiting[0]))]
+        together = [waiting[number] for number in shared.prompts]
+        outcomes = self._read_together(together, shared.stage)
+        return [
+            ReadTokens(number, submission.left, outcome)
+            for number, (_, submission), outcome in zip(
+                shared.prompts, together, outcomes, strict=True
+            )
+        ]
+
+    def _read(self, place: Conversation, submission: Submission) -> tuple[int, Outcome | None]:
+        """Read the next chunk of a prompt; see ``ReadTokens``."""
         if submission.reading is None:
             submission.reading = place.reading(submission.tokens(submission.left))
         try:
@@ -95,6 +125,18 @@ class Runner:
             return submission.left, _last(end.value)
         except NpuwError as error:
             return submission.left, error
+
+    def _read_together(self, speakers: Sequence[Speaker], stage: Stage) -> list[Outcome]:
+        """Read the prompts of new conversations in one run."""
+        begun = [_begun(*each) for each in speakers]
+        places = [place for place, _ in speakers]
+        prompts = [
+            (place, new)
+            for place, new in zip(places, begun, strict=True)
+            if isinstance(new, NewTokens)
+        ]
+        made = iter(self._run(prompts, stage) if prompts else ())
+        return [next(made) if isinstance(new, NewTokens) else new for new in begun]
 
     def generate(self, everyone: Sequence[Speaker]) -> Generated:
         """Run a token of each conversation, up to the number of slots of the largest model.
@@ -135,23 +177,26 @@ class Runner:
         capacities = self._plan.capacities
         reach = max(place.cache.rows.reach for place, _ in speakers)
         capacity = fitting(capacities, reach + 1) or capacities[-1]
-        outcomes = self._run(speakers, slots, capacity)
+        tokens = [(place, place.history.kept(new.tokens(1))) for place, new in speakers]
+        outcomes = self._run(tokens, Stage(StageKind.GENERATE, 1, capacity - 1, slots))
         return Generated(outcomes, slots, capacity, [place for place, _ in speakers])
 
-    def _run(self, speakers: Sequence[Speaker], slots: int, capacity: int) -> list[Outcome]:
-        tokens = [SlotToken(place.cache, place.parts, new.tokens(1)) for place, new in speakers]
-        stage = Stage(StageKind.GENERATE, 1, capacity - 1, slots)
+    def _run(
+        self, everyone: Sequence[tuple[Conversation, NewTokens]], stage: Stage
+    ) -> list[Outcome]:
+        """Run tokens of each of some conversations on the model of a stage."""
+        tokens = [SlotTokens(place.cache, place.parts, new) for place, new in everyone]
         model = self._model(stage, tokens[0])
         try:
             found = model.run(tokens)
         except NpuwError as error:
-            return [error] * len(speakers)
+            return [error] * len(everyone)
         self._ran += [stage] if self._head is None else [stage, self._head.last]
-        for place, new in speakers:
-            place.history.extend(new.tokens(1))
+        for place, new in everyone:
+            place.end_shared(new, stage)
         return [*found]
 
-    def _model(self, stage: Stage, like: SlotToken) -> SlotModel:
+    def _model(self, stage: Stage, like: SlotTokens) -> SlotModel:
         if stage not in self._models:
             compiled = self._compiled
             loaded = compiled.models[stage]
@@ -176,6 +221,14 @@ class Runner:
                 return _last(place.infer(submission.tokens(1)))
         except NpuwError as error:
             return error
+
+
+def _begun(place: Conversation, submission: Submission) -> NewTokens | NpuwError:
+    """Begin a conversation whose prompt is read together with others'; return the prompt."""
+    try:
+        return place.begin_shared(submission.tokens(submission.left))
+    except NpuwError as error:
+        return error
 
 
 def _last(logits: Logits) -> Array:

@@ -1,8 +1,9 @@
 """Choice of one step's work: first come, first served. No tensors, no threads.
 
-A step reads at most one chunk of one prompt, so generating conversations wait for at most one
-chunk. It also generates one token for each of the others, up to the number of slots. A
-conversation that submits its next token queues behind those whose tokens are still pending.
+A step runs at most one prefill model: it reads a chunk of one prompt, or some short prompts
+together. So generating conversations wait for at most one prefill run. The step also generates one
+token for each of the others, up to the number of slots. A conversation that submits its next token
+queues behind those whose tokens are still pending.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 class StepPlan:
     """Work of one step, as indices of conversations."""
 
-    prompt: int | None
-    """Conversation whose next prompt chunk is read; None without a prompt to read."""
+    prompts: tuple[int, ...]
+    """Conversations with a prompt to read, the oldest first; one prefill run reads of the first
+    one, and of others that can share the run."""
     generate: tuple[int, ...]
     """Conversations that generate: each runs one token."""
 
@@ -29,9 +31,9 @@ def plan_step(reads_prompt: Sequence[bool], slots: int) -> StepPlan:
             whether prefill reads the tokens; otherwise they are read one by one.
         slots: conversations that can generate in one step.
     """
-    prompts = [number for number, reads in enumerate(reads_prompt) if reads]
-    others = [number for number, reads in enumerate(reads_prompt) if not reads]
-    return StepPlan(prompts[0] if prompts else None, tuple(others[:slots]))
+    prompts = tuple(number for number, reads in enumerate(reads_prompt) if reads)
+    others = tuple(number for number, reads in enumerate(reads_prompt) if not reads)
+    return StepPlan(prompts, others[:slots])
 
 
 def fitting(sizes: Sequence[int], needed: int) -> int | None:

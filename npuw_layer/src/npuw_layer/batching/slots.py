@@ -1,11 +1,9 @@
-"""A static model that generates for several conversations, and the assignment of its slots."""
+"""A static model of several conversations, and the assignment of its slots."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import Arena
@@ -22,6 +20,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.llm.kv.copies import RowCopy
 from npuw_layer.llm.kv.kv_strategy import KVStrategy, Refresh
 from npuw_layer.llm.kv.row_layouts import present_rows
+from npuw_layer.llm.request.fill_inputs import fill_inputs
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import ConversationParts
@@ -29,26 +28,29 @@ from npuw_layer.tensors.names import (
     CACHE_POSITION,
     EMBED,
     IDS,
+    LAST_TOKEN,
     LOGITS,
     MASK,
     POSITIONS,
     slot_of,
     slot_variable,
 )
+from npuw_layer.tensors.token_inputs import token_inputs
 from npuw_layer.weights.bank import WeightsBank
 
 
 @dataclass(frozen=True, slots=True)
-class SlotToken:
-    """A conversation's next token, its cache, and its parts, whose inference has begun."""
+class SlotTokens:
+    """A conversation's next tokens, its cache, and its parts, whose inference has begun."""
 
     cache: KVStrategy
     parts: ConversationParts
-    token: NewTokens
+    new: NewTokens
+    """Tokens with mask and positions in the count of kept tokens."""
 
 
 class SlotModel:
-    """A program that reads one token of each of up to B conversations.
+    """A program that reads tokens of each of up to B conversations.
 
     A slot reads the cache and the parts bound to it. Conversations keep their slots from step to
     step. A new conversation takes the slot of an absent one, which costs a relocation of the
@@ -81,11 +83,14 @@ class SlotModel:
         self._arena = Arena(device, [*own, *outputs.values(), *new_rows])
         self._arena.bind(self._program)
         self._present = [present_rows(self._arena, names) for names in like.stacks]
-        """New row of each slot, for equal caches [variables, slots, heads, channels]."""
+        """New rows, slot by slot, for equal caches [variables, slots · width, heads, channels]."""
         self.slots, columns = self._arena[MASK].shape
         """Number of slots: conversations that the program serves."""
-        self.past = columns - 1
+        self._width = self._arena[IDS].shape[1]
+        """Tokens of a slot."""
+        self.past = columns - self._width
         """Rows of each cache that the program reads."""
+        self._follow = token_inputs(loaded.inputs)
         self._slot_inputs = [
             {info.name: self._arena[info.name][slot : slot + 1] for info in own}
             for slot in range(self.slots)
@@ -95,21 +100,22 @@ class SlotModel:
         self._sitting: list[KVStrategy | None] = [None] * self.slots
         self._attached: list[Refresh | None] = [None] * self.slots
 
-    def run(self, tokens: Sequence[SlotToken]) -> list[Array]:
-        """Run a token of each of some conversations, and store their cache rows.
+    def run(self, tokens: Sequence[SlotTokens]) -> list[Array]:
+        """Run tokens of each of some conversations, and store their cache rows.
 
         Args:
             tokens: of different conversations, at most ``slots``, whose caches hold all stored
                 tokens in the first ``past`` rows.
 
         Returns:
-            For each conversation the logits, f32 [V]; the next run overwrites them.
+            For each conversation the logits of its last token, f32 [V]; the next run overwrites
+            them.
 
         Raises:
             DeviceError: the device failed; the caches are unchanged.
         """
         for each in tokens:
-            each.cache.make_room(1)
+            each.cache.make_room(len(each.new))
         places = self._seat(tokens)
         for refresh in self._attached:
             if refresh is not None:
@@ -118,41 +124,38 @@ class SlotModel:
         for array in (arena[name] for name in arena.tensors if name in _PER_TOKEN):
             array[...] = 0
         for slot, each in zip(places, tokens, strict=True):
-            self._fill(slot, each)
+            inputs, rows = self._slot_inputs[slot], each.cache.rows
+            fill_inputs(inputs, self._follow, each.new, rows, self.past)
+            each.parts.fill(inputs, each.new, self.past)
             each.cache.prepare_past(self.past)
         self._program.run()
-        logits = self._logits()
+        logits = self._logits(places, [len(each.new) - 1 for each in tokens])
         for slot, each in zip(places, tokens, strict=True):
-            new = [rows[:, slot : slot + 1] for rows in self._present]
-            each.cache.update_kvcache_for(new, RowCopy(1, each.cache.rows.place(1)))
-            each.cache.settle()  # the next run overwrites these rows
-        return [logits[slot] for slot in places]
+            self._store(slot, each)
+        return [*logits]
 
     def free(self) -> None:
         """Free the program's memory."""
         self._arena.free()
 
-    def _logits(self) -> Array:
-        """Return the logits of each slot, f32 [slots, V]."""
+    def _store(self, slot: int, each: SlotTokens) -> None:
+        """Copy the new rows of a slot to the conversation's cache."""
+        first, count = slot * self._width, len(each.new)
+        new = [rows[:, first : first + count] for rows in self._present]
+        each.cache.update_kvcache_for(new, RowCopy(count, each.cache.rows.place(count)))
+        each.cache.settle()  # the next run overwrites these rows
+
+    def _logits(self, slots: Sequence[int], last: Sequence[int]) -> Array:
+        """Return the logits of the last token in each of some slots, f32 [n, V]."""
         if self._head is None:
-            return self._arena[LOGITS][:, 0]
-        states = self._arena[EMBED]  # the LM head reads the slots' tokens as one prompt
-        logits = self._head.logits(states.reshape(1, self.slots, -1))
+            logits = self._arena[LOGITS]
+            return logits[slots, last if logits.shape[1] > 1 else 0]
+        states = self._arena[EMBED][slots, last]  # the LM head reads them as one prompt
+        logits = self._head.logits(states[None])
         assert logits is not None  # no target is set
         return logits[0]
 
-    def _fill(self, slot: int, each: SlotToken) -> None:
-        arena, rows = self._arena, each.cache.rows
-        token = each.token.rows[IDS][0]
-        inputs = ((IDS, token), (POSITIONS, rows.tokens), (CACHE_POSITION, rows.tokens))
-        for name, value in inputs:
-            if name in arena.tensors:
-                arena[name][slot] = value
-        each.parts.fill(self._slot_inputs[slot], each.token, self.past)
-        arena[MASK][slot, : self.past] = rows.columns(np.ones(rows.tokens, np.int64), self.past)
-        arena[MASK][slot, self.past] = 1
-
-    def _seat(self, tokens: Sequence[SlotToken]) -> list[int]:
+    def _seat(self, tokens: Sequence[SlotTokens]) -> list[int]:
         """Assign each conversation a slot, its previous one if it had one."""
         sitting = seats([*map(id, self._sitting)], [id(each.cache) for each in tokens])
         by_slot = dict(zip(sitting, tokens, strict=True))
@@ -167,7 +170,7 @@ class SlotModel:
         return sitting
 
 
-_PER_TOKEN = (IDS, MASK, POSITIONS, CACHE_POSITION)
+_PER_TOKEN = (IDS, MASK, POSITIONS, CACHE_POSITION, LAST_TOKEN)
 
 
 def seats(sitting: Sequence[int], coming: Sequence[int]) -> list[int]:

@@ -132,7 +132,8 @@ class GenerateOptions(OptionGroup):
         (1,), alias="NPUW_LLM_BATCH_SLOTS", json_schema_extra=OURS
     )
     """Conversations that generate in one inference, e.g. "1,4,8". For each number above 1 the
-    generate models are compiled again; a step runs the smallest model with enough slots."""
+    generate models are compiled again, and a prefill model that reads a short prompt of each; a
+    step runs the smallest model with enough slots."""
     eagle: bool = Field(False, alias="NPUW_EAGLE")
     """The model is the target or the draft of speculative decoding by Eagle 3: it returns
     last_hidden_state of each new token in addition to logits, and a draft accepts hidden_states.

@@ -47,12 +47,14 @@ def cache_size(decoder: Decoder, options: Options) -> CacheSize:
 def new_row_bytes(size: CacheSize, stage: Stage, lengths: Lengths, options: Options) -> int:
     """Return the bytes of a static model's new rows of K and V; 0 if written in place.
 
-    Stages that begin at the first row, or behind whole chunks, write directly into the cache.
+    Stages of one conversation that begin at the first row, or behind whole chunks, write directly
+    into the cache.
     """
     if stage.kind is StageKind.HEAD:
         return 0
     in_place = stage.past == 0 or stage.tokens == lengths.prefill_input
-    if stage.kind is StageKind.PREFILL and in_place and options.writes_in_place:
+    alone = stage.kind is StageKind.PREFILL and stage.slots == 1
+    if alone and in_place and options.writes_in_place:
         return 0
     return size.nbytes(stage.slots * stage.tokens, None)
 

@@ -64,8 +64,8 @@ class Prediction:
 
     @property
     def prefill(self) -> list[StagePrediction]:
-        """Models that read prompts, ascending by tokens."""
-        return self._of(StageKind.PREFILL)
+        """Models that read a prompt of one conversation, ascending by tokens."""
+        return [one for one in self._of(StageKind.PREFILL) if one.stage.slots == 1]
 
     @property
     def generate(self) -> list[StagePrediction]:
@@ -212,7 +212,7 @@ def _memory(
     decoder: Decoder, planned: Stages, stages: tuple[StagePrediction, ...], options: Options
 ) -> tuple[Item, ...]:
     talks, size = planned.slots[-1], cache_size(decoder, options)
-    shared = {*planned.batched, *planned.heads} - {*planned.own_heads}
+    shared = {*planned.batched, *planned.shared, *planned.heads} - {*planned.own_heads}
     tensors = sum(
         (one.tensor_bytes + new_row_bytes(size, one.stage, planned.lengths, options))
         * (1 if one.stage in shared else talks)

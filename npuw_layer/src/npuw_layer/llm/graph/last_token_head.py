@@ -14,16 +14,17 @@ from npuw_layer.llm.graph.head import find_head, logits_of
 from npuw_layer.tensors.names import LAST_TOKEN
 
 
-def last_token(model: Model, tokens: int, element: str) -> SSAValue:
-    """Return the input LAST_TOKEN [1, 1, tokens], adding it if the model has none.
+def last_token(model: Model, tokens: int, element: str, slots: int = 1) -> SSAValue:
+    """Return the input LAST_TOKEN [slots, 1, tokens], adding it if the model has none.
 
     Args:
         model: changed in place.
-        tokens: new tokens of the model.
+        tokens: new tokens of a conversation.
         element: type of the values to multiply with the input.
+        slots: number of conversations.
     """
     known = model.find_input(LAST_TOKEN)
-    kind = tensor(element, (1, 1, tokens))
+    kind = tensor(element, (slots, 1, tokens))
     return model.add_input(LAST_TOKEN, kind) if known is None else known
 
 
@@ -41,13 +42,14 @@ class LastTokenHead(GraphPass):
     name = "last-token-head"
 
     tokens: int
+    slots: int = 1
 
     def _rewrite(self, model: Model) -> None:
         try:
             head = find_head(logits_of(model))
         except NoHead:
             return
-        which = last_token(model, self.tokens, element_of(head.readers[0].a))
+        which = last_token(model, self.tokens, element_of(head.readers[0].a), self.slots)
         g = head.before(model)
         head.read(g, g.matmul(which, head.states(g), False))
         head.refresh_types()

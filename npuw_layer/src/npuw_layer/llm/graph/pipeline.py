@@ -59,7 +59,7 @@ def core_passes(
         *((CheckLengths(tokens, past, splits),) if splits is not None else ()),
         *split_passes(stage, kv_layout(options), options.optimize_fp8),
         *((CutHead(),) if options.cuts_head else ()),
-        *((LastTokenHead(tokens),) if reads_prompt and not options.cuts_head else ()),
+        *((LastTokenHead(tokens, stage.slots),) if reads_prompt and not options.cuts_head else ()),
         RecordVocabulary(),
     )
 

@@ -147,10 +147,10 @@ def read_value(name: str, element: str, shape: Shape) -> ReadValue:
 def _assign(
     model: Model, cache: StoredCache, name: str, rows: SSAValue, order: Sequence[int] = ()
 ) -> SSAValue:
-    """Assign new rows; one row from each slot is stored like rows of one conversation."""
+    """Assign new rows; those of all slots are stored like rows of one conversation."""
     g = GraphBuilder(model, cache.assign)
     if cache.slots > 1:
-        rows = g.transpose(rows, 1, 0, 2, 3)
+        rows = g.reshape(rows, 1, -1, 0, 0)
     if order:
         rows = g.transpose(rows, *order)
     kept = g.add(Assign.make([rows], variable_id=StringAttr(name)))

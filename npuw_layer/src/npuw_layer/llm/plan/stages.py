@@ -33,6 +33,9 @@ ROPE_LEAD = 64
 """Limit of the lead of positions over tokens if rotary factors come from tables; positions need not
 begin at 0 (those of Gemma 3 begin at 1)."""
 
+SHARED_PROMPT = 32
+"""Tokens of each conversation in a prefill model that several conversations share."""
+
 _STEP = 4
 """Ratio of tokens from one prefill model to the next."""
 
@@ -69,10 +72,11 @@ class Stage:
         """Unique name of the stage in its plan."""
         if self.kind is StageKind.HEAD:
             return "lm_head" if self.tokens == 1 else f"lm_head_{self.tokens}"
+        together = f"_slots_{self.slots}" if self.slots > 1 else ""
         if self.kind is StageKind.GENERATE:
-            together = f"_slots_{self.slots}" if self.slots > 1 else ""
             return f"generate_{self.capacity}{together}"
-        return f"prefill_{self.tokens}" + (f"_after_{self.past}" if self.past else "")
+        after = f"_after_{self.past}" if self.past else ""
+        return f"prefill_{self.tokens}{after}{together}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +94,21 @@ class LLMPlan:
     """Generate models for several conversations together (NPUW_LLM_BATCH_SLOTS)."""
     singles: tuple[Stage, ...] = ()
     """Generate models of one token with the pasts of ``generate``; empty if those take one."""
+    shared: tuple[Stage, ...] = ()
+    """Prefill models that read a short prompt of each of several conversations, ascending by
+    slots."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """All models in the order of compilation."""
-        return (*self.prefill, *self.generate, *self.heads, *self.batched, *self.singles)
+        return (
+            *self.prefill,
+            *self.generate,
+            *self.heads,
+            *self.batched,
+            *self.singles,
+            *self.shared,
+        )
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -176,7 +190,11 @@ def plan(options: Options) -> LLMPlan:
     heads = [Stage(StageKind.HEAD, count, 0) for count in rows]
     batched = [Stage(StageKind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
     singles = [Stage(StageKind.GENERATE, 1, stage.past) for stage in generate if tokens > 1]
-    return LLMPlan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched), tuple(singles))
+    shared = [Stage(StageKind.PREFILL, SHARED_PROMPT, 0, count) for count in slots]
+    if "prefill" in options.isolated_attention:  # its submodel attends for one conversation
+        shared.clear()
+    groups = map(tuple, (generate, heads, batched, singles, shared))
+    return LLMPlan(lengths, prefills, *groups)
 
 
 def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:

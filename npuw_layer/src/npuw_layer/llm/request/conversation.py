@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import PromptTooLong
 from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.llm.plan.chunks import Chunk
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.admission import Admission, check_rewind
 from npuw_layer.llm.request.continuation import Continuation
 from npuw_layer.llm.request.history import History, SavedHistory
@@ -101,6 +103,22 @@ class Conversation:
         if event is Event.STEP:
             return self._step(self._go_on(tokens), None)
         return (yield from self._read(event, tokens, None))
+
+    def begin_shared(self, tokens: NewTokens) -> NewTokens:
+        """Begin a conversation with a prompt that a model reads together with others'.
+
+        Raises:
+            TensorError: as ``infer``.
+        """
+        self.check(tokens)
+        return self._begin(tokens)
+
+    def end_shared(self, tokens: NewTokens, stage: Stage) -> None:
+        """Record tokens that a model has read together with others'."""
+        self.history.extend(tokens)
+        if stage.kind is StageKind.PREFILL:
+            self.reader.prefill.counts.chunks.append(Chunk(stage, len(tokens), in_place=False))
+            self.reader.generate.select()
 
     def rows_of(self, tokens: NewTokens) -> int:
         """Return the number of last tokens that will have logits."""

@@ -18,16 +18,11 @@ from npuw_layer.llm.kv.copies import RowCopy
 from npuw_layer.llm.kv.kv_strategy import KVStrategy, Refresh
 from npuw_layer.llm.kv.row_layouts import present_rows
 from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.fill_inputs import fill_inputs
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import ConversationParts
-from npuw_layer.tensors.names import (
-    CACHE_POSITION,
-    EMBED,
-    LAST_TOKEN,
-    LOGITS,
-    MASK,
-)
+from npuw_layer.tensors.names import EMBED, LOGITS
 from npuw_layer.tensors.token_inputs import token_inputs
 from npuw_layer.tensors.token_outputs import Gathered, token_outputs
 from npuw_layer.tensors.traits import traits
@@ -111,7 +106,8 @@ class Submodel:
         used, cache = len(new), self._cache
         cache.make_room(used)
         run = self._running(self._program(cache.rows.tokens if direct else None), head)
-        self._fill(new)
+        fill_inputs(self._inputs, self._token_inputs, new, cache.rows, self.stage.past)
+        self._parts.fill(self._inputs, new, self.stage.past)
         cache.prepare_past(self.stage.past)
         if direct:
             cache.rows.expect(self.stage.tokens)  # a failing run may have written some rows
@@ -138,24 +134,6 @@ class Submodel:
         """Return an input or output of the last run; None if the model has no such tensor."""
         found = self._arena.tensors.get(name)
         return None if found is None else found.data
-
-    def _fill(self, new: NewTokens) -> None:
-        """Set the inputs: values in use first, zeros after them."""
-        used, arena, rows = len(new), self._arena, self._cache.rows
-        for port in self._token_inputs:
-            port.fill(arena[port.name], new.rows[port.name])
-        if CACHE_POSITION in arena.tensors:
-            # Padding takes the last token's number, so that none is newer than that token.
-            arena[CACHE_POSITION][0, :used] = range(rows.tokens, rows.tokens + used)
-            arena[CACHE_POSITION][0, used:] = rows.tokens + used - 1
-        if LAST_TOKEN in arena.tensors:
-            arena[LAST_TOKEN][...] = 0
-            arena[LAST_TOKEN][0, 0, used - 1] = 1
-        past = self.stage.past
-        arena[MASK][0, :past] = rows.columns(new.mask, past)
-        arena[MASK][0, past : past + used] = new.mask[rows.tokens :]
-        arena[MASK][0, past + used :] = 0
-        self._parts.fill(self._inputs, new, past)
 
     def _program(self, direct_row: int | None) -> Program:
         """Return the program that writes to the cache from a row on, or to a buffer."""
