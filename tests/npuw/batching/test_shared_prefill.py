@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import GOLDENS
 
 from npuw_layer.batching import ContinuousBatching
 from npuw_layer.batching.participant import Submission
@@ -162,3 +163,22 @@ def test_a_failed_run_leaves_empty_conversations(batching, crowd, monkeypatch) -
     again = [request.submit([1, 2, 3]) for request in requests]
     crowd.run(engine)
     assert len({future.result(0).tobytes() for future in again}) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["bloom", "gemma3", "gpt_neo", "opt"])
+def test_families_with_masks_of_their_own_share_runs(
+    restored, talks, batching, crowd, family: str
+) -> None:
+    """Biases, windows and counted positions follow each prompt's own tokens."""
+    model = restored(GOLDENS / "exported", f"{family}_fp16")
+    options = {**crowd.SLOTS, "NPUW_DEVICES": "CPU"}
+    engine = batching(model=model, **options)
+    draw = np.random.default_rng(0)
+    everyone = [
+        [crowd.Turn(draw.integers(3, 60, count).tolist(), answer=3)] for count in (2, 32, 17, 29)
+    ]
+    found = [crowd.begin(engine.open(), turns) for turns in everyone]
+    assert "prefill_32_slots_4" in crowd.run(engine)[0].programs
+    for turns, logits in zip(everyone, found, strict=True):
+        assert crowd.same(logits, crowd.alone(talks(model, **options), turns), error=3e-5)

@@ -193,7 +193,7 @@ class Runner:
             return [error] * len(everyone)
         self._ran += [stage] if self._head is None else [stage, self._head.last]
         for place, new in everyone:
-            place.end_shared(new, stage)
+            place.note_shared(new, stage)
         return [*found]
 
     def _model(self, stage: Stage, like: SlotTokens) -> SlotModel:

@@ -190,11 +190,10 @@ def plan(options: Options) -> LLMPlan:
     heads = [Stage(StageKind.HEAD, count, 0) for count in rows]
     batched = [Stage(StageKind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
     singles = [Stage(StageKind.GENERATE, 1, stage.past) for stage in generate if tokens > 1]
-    shared = [Stage(StageKind.PREFILL, SHARED_PROMPT, 0, count) for count in slots]
-    if "prefill" in options.isolated_attention:  # its submodel attends for one conversation
-        shared.clear()
-    groups = map(tuple, (generate, heads, batched, singles, shared))
-    return LLMPlan(lengths, prefills, *groups)
+    # Isolated attention is a submodel that serves one conversation.
+    sharing = slots if "prefill" not in options.isolated_attention else []
+    shared = [Stage(StageKind.PREFILL, SHARED_PROMPT, 0, count) for count in sharing]
+    return LLMPlan(lengths, prefills, *map(tuple, (generate, heads, batched, singles, shared)))
 
 
 def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:

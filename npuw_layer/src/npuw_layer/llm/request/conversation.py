@@ -113,7 +113,7 @@ class Conversation:
         self.check(tokens)
         return self._begin(tokens)
 
-    def end_shared(self, tokens: NewTokens, stage: Stage) -> None:
+    def note_shared(self, tokens: NewTokens, stage: Stage) -> None:
         """Record tokens that a model has read together with others'."""
         self.history.extend(tokens)
         if stage.kind is StageKind.PREFILL:
