@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,9 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.sampling.candidates import (
     Candidates,
     Draw,
+    all_of,
     largest_in_heap_order,
+    likeliest,
     min_p,
     softmax,
     top_k,
@@ -90,7 +94,9 @@ def test_a_tiny_temperature_is_greedy(temperature: float) -> None:
 
 @pytest.mark.parametrize(("mass", "expected"), [(0.2, {2}), (0.9, {1, 2}), (0.95, {0, 1, 2})])
 def test_top_p_keeps_the_shortest_run_above_the_mass(mass, expected) -> None:
-    assert set(top_p(softmax(candidates(1, 2, 3)), mass).ids) == expected
+    lots = top_p(softmax(candidates(1, 2, 3)), mass)
+    places = {lots.drawn(share) for share in np.linspace(0, 0.999, 99, dtype=np.float32)}
+    assert {int(lots.ids[lots.sums.order.index(place)]) for place in places} == expected
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 4), (0.1, 3), (0.4, 1)])
@@ -177,9 +183,29 @@ def test_min_new_tokens_forbids_every_stop_token_and_then_releases_it() -> None:
     assert possible(process(f32(1, 2, 3), TokenHistory([], [1, 1]))) == {0, 1, 2}
 
 
+@given(arrays(np.float32, st.integers(1, 3000), elements=st.integers(-9, 9)), st.integers(1, 99))
+def test_the_likeliest_are_the_first_of_all_in_falling_order(logits, count) -> None:
+    logits[logits == 9] = -np.inf
+    assert likeliest(logits, count).tolist() == np.argsort(-logits, stable=True)[:count].tolist()
+
+
+@given(st.lists(st.integers(0, 200)), st.lists(st.lists(st.integers(0, 200)), max_size=4))
+def test_a_history_counts_the_tokens_it_gains(prompt, parts) -> None:
+    history = TokenHistory(prompt)
+    for part in parts:
+        history.generated.extend(part)
+        for tally, tokens in (
+            (history.tally(), [*prompt, *history.generated]),
+            (history.generated_tally(), history.generated),
+        ):
+            assert dict(zip(tally.ids.tolist(), tally.counts.tolist(), strict=True)) == Counter(
+                tokens
+            )
+
+
 def test_a_draw_is_one_32_bit_output_of_the_mersenne_twister() -> None:
     words = [2357136044, 2546248239, 3071714933]  # mt19937 seeded with 0
-    equal = Candidates.of(np.full(1000, 0.5, np.float32))
+    equal = all_of(Candidates.of(np.full(1000, 0.5, np.float32)))
     draw = Draw(0)
     assert [draw(equal)[0] for _ in words] == [word * 1000 >> 32 for word in words]
 
@@ -199,7 +225,7 @@ def test_equal_seeds_draw_equal_tokens_and_other_seeds_differ() -> None:
 def test_sampled_frequencies_are_the_probabilities() -> None:
     weighted = candidates(0.5, 0.0, 0.3, 0.2)
     draw = Draw(7)
-    counts = np.bincount([draw(weighted)[0] for _ in range(20_000)], minlength=4)
+    counts = np.bincount([draw(all_of(weighted))[0] for _ in range(20_000)], minlength=4)
     assert counts / 20_000 == pytest.approx(weighted.values, abs=0.015)
 
 

@@ -21,8 +21,9 @@ from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.generation_fields import StopCriteria
 from genai_layer.results import GenerationFinishReason
-from genai_layer.sampling.candidates import ordered_sums
+from genai_layer.sampling.candidates import likeliest
 from genai_layer.sampling.processors import Logits, rounded
+from genai_layer.sampling.running_sums import AsGiven, RunningSums
 
 _SMALLEST, _LARGEST = np.finfo(np.float32).smallest_subnormal, np.finfo(np.float32).max
 
@@ -217,9 +218,9 @@ class _Search:
         found: list[tuple[Beam, int, np.float32]] = []
         for beam in group.beams:
             scores = self._scores(beam, logits[beam.row], chosen)
-            likeliest = _likeliest(scores, wanted)
-            sums = rounded(np.float64(beam.score) + scores[likeliest])
-            found.extend((beam, *one) for one in zip(likeliest, sums, strict=True))
+            tokens = likeliest(scores, wanted)
+            sums = rounded(np.float64(beam.score) + scores[tokens])
+            found.extend((beam, *one) for one in zip(tokens.tolist(), sums, strict=True))
         return sorted(found, key=lambda each: -each[2])
 
     def _scores(self, beam: Beam, logits: Logits, chosen: list[int]) -> _Scores:
@@ -249,11 +250,4 @@ class _Search:
 
 def _log_softmax(logits: Logits) -> _Scores:
     shifted = logits - logits.max()
-    return shifted - np.log(ordered_sums(np.exp(shifted))[-1])
-
-
-def _likeliest(scores: _Scores, count: int) -> list[int]:
-    """Return the tokens of the highest scores, in falling order; lower ids first if equal."""
-    count = min(count, len(scores))
-    found = np.sort(np.argpartition(-scores, count - 1)[:count])
-    return found[np.argsort(-scores[found], kind="stable")].tolist()
+    return shifted - np.log(RunningSums(AsGiven(np.exp(shifted))).total)

@@ -12,11 +12,13 @@ openvino_genai.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from genai_layer.sampling.processors import Logits
+from genai_layer.sampling.running_sums import AsGiven, Falling, Place, RunningSums
 
 _FIRST_SPAN = 1024
 
@@ -83,6 +85,13 @@ class _Heap:
         values[hole], places[hole] = value, place
 
 
+@cache
+def _ids(count: int) -> npt.NDArray[np.int64]:
+    ids = np.arange(count)
+    ids.setflags(write=False)
+    return ids
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Tokens in the order in which a draw goes through them."""
@@ -94,9 +103,9 @@ class Candidates:
     @staticmethod
     def of(logits: Logits) -> Candidates:
         """Return all tokens, in the order of their ids."""
-        return Candidates(np.arange(len(logits)), logits)
+        return Candidates(_ids(len(logits)), logits)
 
-    def kept(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Candidates:
+    def kept(self, places: npt.NDArray[np.int64]) -> Candidates:
         """Return the candidates at some places."""
         return Candidates(self.ids[places], self.values[places])
 
@@ -121,26 +130,47 @@ def softmax(candidates: Candidates, temperature: float = 1.0) -> Candidates:
     with np.errstate(over="ignore"):
         scale = np.minimum(np.float32(1) / np.float32(temperature), _LARGEST)
         weights = np.exp((logits - logits.max()) * scale)
-    return Candidates(candidates.ids, weights / ordered_sums(weights)[-1])
+    return Candidates(candidates.ids, weights / RunningSums(AsGiven(weights)).total)
 
 
 def min_p(candidates: Candidates, share: float) -> Candidates:
     """Drop tokens below ``share`` of the highest probability; at least one token stays."""
     weights = candidates.values
-    return candidates.kept(weights >= np.float32(share) * weights.max())
+    return candidates.kept(np.flatnonzero(weights >= np.float32(share) * weights.max()))
 
 
-def top_p(candidates: Candidates, mass: float) -> Candidates:
+@dataclass(frozen=True, slots=True)
+class Lots:
+    """Candidates in the order in which a draw goes through them."""
+
+    ids: npt.NDArray[np.int64]
+    sums: RunningSums
+    """Running sums of their weights."""
+    end: Place | None = None
+    """The last place that may be drawn; None if all may."""
+
+    @property
+    def total(self) -> np.float32:
+        """Sum of the weights that may be drawn."""
+        return self.sums.total if self.end is None else self.end.sum
+
+    def drawn(self, share: np.float32) -> Place:
+        """Return the first place whose sum exceeds a share, below 1, of the total."""
+        place = self.sums.first_above(float(self.total * share))
+        if place is None:  # by rounding; a filtered token, of weight 0, is never drawn
+            return self.end or self.sums.last()
+        return self.end if self.end and place.rank > self.end.rank else place
+
+
+def all_of(candidates: Candidates) -> Lots:
+    """Return all candidates, in their order."""
+    return Lots(candidates.ids, RunningSums(AsGiven(candidates.values)))
+
+
+def top_p(candidates: Candidates, mass: float) -> Lots:
     """Keep the shortest run of likeliest tokens whose sum exceeds ``mass``, likeliest first."""
-    ordered = candidates.kept(np.argsort(-candidates.values, kind="stable"))
-    exceeds = ordered_sums(ordered.values).astype(np.float64) > mass
-    count = int(exceeds.argmax()) + 1 if exceeds.any() else len(exceeds)
-    return ordered.kept(np.arange(count))
-
-
-def ordered_sums(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return the running sums, each rounded to f32."""
-    return np.cumsum(values, dtype=np.float32)
+    sums = RunningSums(Falling(candidates.values))
+    return Lots(candidates.ids, sums, sums.first_above(mass))
 
 
 _WORDS = np.float32(1 << 32)
@@ -160,7 +190,7 @@ class Draw:
     def __init__(self, seed: int) -> None:
         self._twister = np.random.RandomState(seed % (1 << 32))
 
-    def __call__(self, candidates: Candidates) -> tuple[int, float]:
+    def __call__(self, lots: Lots) -> tuple[int, float]:
         """Draw a candidate; weights that filters left below a sum of 1 are scaled.
 
         Returns:
@@ -168,13 +198,9 @@ class Draw:
         """
         word = int.from_bytes(self._twister.bytes(4), "little")
         share = min(np.float32(word) / _WORDS, _BELOW_ONE)
-        sums = ordered_sums(candidates.values)
-        total = sums[-1]
-        place = int(np.count_nonzero(sums <= total * share))
-        if place == len(sums):  # by rounding; a filtered token, of weight 0, is never drawn
-            place = int(np.flatnonzero(candidates.values)[-1])
-        weight = candidates.values[place]
-        return int(candidates.ids[place]), float(np.log(weight) - np.log(total))
+        place = lots.drawn(share)
+        token = int(lots.ids[lots.sums.order.index(place)])
+        return token, float(np.log(place.weight) - np.log(lots.total))
 
 
 Alternatives = tuple[tuple[int, float], ...]
@@ -203,8 +229,20 @@ def _likeliest(logits: Logits, log_sum: float, count: int) -> Alternatives:
         log_sum: logarithm of the sum of their powers.
         count: at least 1.
     """
-    count = min(count, len(logits))
-    least = np.partition(logits, -count)[-count]
-    ids = np.flatnonzero(logits >= least)
-    best = ids[np.argsort(-logits[ids], kind="stable")][:count]
+    best = likeliest(logits, count)
     return tuple((int(token), float(logits[token] - log_sum)) for token in best)
+
+
+def likeliest(logits: Logits, count: int) -> npt.NDArray[np.int64]:
+    """Return the ids of the ``count`` highest logits, or of all, the highest first.
+
+    Of equal ones, the smaller id is first.
+    """
+    count = min(count, len(logits))
+    width = max(len(logits) // max(8 * count, _FIRST_SPAN), 1)
+    maxima = np.maximum.reduceat(logits, np.arange(0, len(logits), width))
+    level = np.partition(maxima, -count)[-count]  # at least count logits are as high
+    higher = np.flatnonzero(logits > level)
+    equal = np.flatnonzero(logits == level)[: max(count - len(higher), 0)]
+    ids = np.concatenate((higher, equal))
+    return ids[np.argsort(-logits[ids], kind="stable")][:count]

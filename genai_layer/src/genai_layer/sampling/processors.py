@@ -6,7 +6,7 @@ penalties as in vLLM: docs/reference/openai.md#fields-of-vllm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
@@ -29,12 +29,64 @@ def rounded(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return np.where(np.isneginf(exact), exact, exact.clip(-_LARGEST, _LARGEST)).astype(np.float32)
 
 
+class Tally:
+    """Counts of different ids: those of some first tokens, and of a list that grows.
+
+    Args:
+        first: tokens before those of the list.
+    """
+
+    def __init__(self, first: Sequence[int] = ()) -> None:
+        self._places: dict[int, int] = {}
+        self._ids = np.zeros(64, np.int64)
+        self._counts = np.zeros(64, np.int64)
+        self._seen = 0
+        self._add(first)
+
+    def update(self, tokens: Sequence[int]) -> Self:
+        """Count the tokens that the list has gained."""
+        self._add(tokens[self._seen :])
+        self._seen = len(tokens)
+        return self
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64]:
+        """The ids, in the order of their first occurrences."""
+        return self._ids[: len(self._places)]
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The count of each id."""
+        return self._counts[: len(self._places)]
+
+    def _add(self, tokens: Sequence[int]) -> None:
+        for token in tokens:
+            place = self._places.setdefault(token, len(self._places))
+            if place == len(self._ids):
+                self._ids = np.append(self._ids, np.zeros_like(self._ids))
+                self._counts = np.append(self._counts, np.zeros_like(self._counts))
+            self._ids[place] = token
+            self._counts[place] += 1
+
+
 @dataclass(slots=True)
 class TokenHistory:
-    """The ids of the prompt and of the tokens generated so far."""
+    """The ids of the prompt and of the tokens generated so far, a list that only grows."""
 
     prompt: list[int]
     generated: list[int] = field(default_factory=list[int])
+    _all: Tally | None = field(default=None, init=False, repr=False, compare=False)
+    _generated: Tally = field(default_factory=Tally, init=False, repr=False, compare=False)
+
+    def tally(self) -> Tally:
+        """Return the counts of all ids."""
+        if self._all is None:
+            self._all = Tally(self.prompt)
+        return self._all.update(self.generated)
+
+    def generated_tally(self) -> Tally:
+        """Return the counts of the generated ids."""
+        return self._generated.update(self.generated)
 
 
 Processor = Callable[[Logits, TokenHistory], Logits]
@@ -74,7 +126,7 @@ def repetition_penalty(penalty: float) -> Processor:
     factor = float(np.float32(penalty))
 
     def process(logits: Logits, history: TokenHistory) -> Logits:
-        ids = np.unique(np.array([*history.prompt, *history.generated], np.int64))
+        ids = history.tally().ids
         penalised = logits.copy()
         chosen = logits[ids].astype(np.float64)
         penalised[ids] = rounded(np.where(chosen >= 0, chosen / factor, chosen * factor))
@@ -90,8 +142,7 @@ def presence_penalty(penalty: float) -> Processor:
     """
 
     def process(logits: Logits, history: TokenHistory) -> Logits:
-        ids = np.unique(np.array(history.generated, np.int64))
-        return _lowered(logits, ids, penalty)
+        return _lowered(logits, history.generated_tally().ids, penalty)
 
     return process
 
@@ -100,8 +151,8 @@ def frequency_penalty(penalty: float) -> Processor:
     """Subtract ``penalty`` × count from the logit of each generated id; sign as in presence."""
 
     def process(logits: Logits, history: TokenHistory) -> Logits:
-        ids, counts = np.unique(np.array(history.generated, np.int64), return_counts=True)
-        return _lowered(logits, ids, penalty * counts)
+        tally = history.generated_tally()
+        return _lowered(logits, tally.ids, penalty * tally.counts)
 
     return process
 

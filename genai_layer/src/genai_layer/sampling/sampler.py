@@ -17,6 +17,8 @@ from genai_layer.sampling.candidates import (
     Alternatives,
     Candidates,
     Draw,
+    all_of,
+    likeliest,
     min_p,
     scored,
     softmax,
@@ -98,7 +100,8 @@ class Sampler:
         """
         if self._choose is not _greedy:
             return False
-        second, first = np.partition(self._processed(logits, history), -2)[-2:].tolist()
+        processed = self._processed(logits, history)
+        first, second = processed[likeliest(processed, 2)].tolist()
         return first - second <= _CLOSE * float(np.abs(logits).max())
 
     def _processed(self, logits: Logits, history: TokenHistory) -> Logits:
@@ -139,8 +142,7 @@ def _multinomial(config: GenerationConfig) -> Choose:
         candidates = softmax(top_k(Candidates.of(logits), config.top_k), config.temperature)
         if config.min_p > 0:
             candidates = min_p(candidates, config.min_p)
-        if config.top_p < 1:
-            candidates = top_p(candidates, config.top_p)
-        return draw(candidates)
+        whole = config.top_p >= 1
+        return draw(all_of(candidates) if whole else top_p(candidates, config.top_p))
 
     return choose
