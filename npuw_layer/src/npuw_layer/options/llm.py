@@ -149,7 +149,8 @@ class GenerateOptions(OptionGroup):
     )
     """STATIC attends to all positions of a variant; PYRAMID compiles variants, whatever
     NPUW_LLM_GENERATE_PYRAMID is. HFA and DYNAMIC are as for NPUW_LLM_PREFILL_ATTENTION_HINT; they
-    also need NPUW_LLM_BATCH_SLOTS = 1."""
+    also need NPUW_LLM_BATCH_SLOTS = 1. HFA runs three programs a layer for each token, where STATIC
+    and PYRAMID run one for all layers: it halves the tokens per second of a small model."""
     generate_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
     """Experts of a mixture that run on a generated token: DENSE, all of them, in one program;
     HOST_ROUTED, those that the router chose: only their weights are read, but the host runs
