@@ -14,11 +14,18 @@ from genai_layer import (
     SchedulerConfig,
     draft_model,
 )
+from genai_layer.decoding.payoff import AlwaysPays
 
 LENGTHS = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
 GREEDY = {"max_new_tokens": 60, "ignore_eos": True}
 FLIPPED = (13, 23, 46, 59)
 """Seeds of prompts whose texts change if steps of several tokens make close choices."""
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draft candidates for each step, whether they pay or not."""
+    monkeypatch.setattr("genai_layer.speculation.request.Payoff", AlwaysPays)
 
 
 @pytest.fixture(scope="module")

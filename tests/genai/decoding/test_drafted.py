@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from genai_layer import RawPerfMetrics
 from genai_layer.decoding.drafters import CandidateCount, DraftModelDrafter, PromptLookup, following
 from genai_layer.decoding.language_model import LanguageModel
+from genai_layer.decoding.payoff import AlwaysPays, Payoff
 from genai_layer.decoding.reads import Drafter
 from genai_layer.decoding.stored_tokens import StoredTokens
 from genai_layer.generation_config import UNSET
@@ -33,14 +34,34 @@ def draft_of(table: np.ndarray, count: CandidateCount, **options: Any) -> DraftM
     return DraftModelDrafter(model, raw, count, room=options.pop("room", UNSET), **options)
 
 
+class Erratic(AlwaysPays):
+    """Payoff that allows candidates at random."""
+
+    def __init__(self, seed: int) -> None:
+        self._draw = np.random.default_rng(seed)
+
+    def allows(self, reads: int, likely: bool = False) -> bool:
+        return self._draw.random() < 0.5
+
+
+def payoff_of(seed: int) -> AlwaysPays:
+    return (AlwaysPays(), Payoff(), Erratic(seed))[seed % 3]
+
+
 class Liar:
     """Drafter of candidates that are drawn at random."""
 
     def __init__(self, seed: int) -> None:
-        self.count = CandidateCount(9, 9)
+        self.count = CandidateCount(9, 9, payoff=payoff_of(seed))
         self._draw = np.random.default_rng(seed)
 
     def begin(self) -> None: ...
+
+    def reads(self, tokens: Sequence[int]) -> int:
+        return len(tokens) % 3
+
+    def foretold(self, tokens: Sequence[int]) -> bool:
+        return len(tokens) % 2 > 0
 
     def draft(self, tokens: Sequence[int], most: int) -> list[int]:
         del tokens
@@ -72,7 +93,8 @@ PARAMETERS = st.fixed_dictionaries(
 @st.composite
 def drafters(draw: st.DrawFn, target: int) -> Drafter:
     """Draw a drafter: a draft model like the target or unlike it, a lookup, or random tokens."""
-    count = CandidateCount(draw(st.integers(1, 7)), 9, draw(st.booleans()))
+    payoff = payoff_of(draw(st.integers(0, 99)))
+    count = CandidateCount(draw(st.integers(1, 7)), 9, draw(st.booleans()), payoff)
     kind = draw(st.sampled_from(["model", "lookup", "liar"]))
     if kind == "lookup":
         return PromptLookup(draw(st.integers(1, 4)), count)
@@ -186,6 +208,13 @@ def test_no_candidate_follows_a_stop_token() -> None:
     drafter = draft_of(chain(range(LETTERS), LETTERS), CandidateCount(9, 9), stops={3})
     drafter.begin()
     assert drafter.draft([0], 9) == [1, 2, 3]
+
+
+def test_a_lookup_knows_whether_it_would_have_been_right() -> None:
+    lookup = PromptLookup(2, CandidateCount(3, 3))
+    assert lookup.foretold([1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
+    assert not lookup.foretold([1, 2, 3, 4, 5, 1, 2, 3, 4, 6])
+    assert not lookup.foretold([1, 2])
 
 
 @pytest.mark.parametrize(

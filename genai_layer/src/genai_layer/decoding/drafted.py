@@ -20,11 +20,14 @@ from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 
+_FEW = 16
+"""Tokens that are read again at once when candidates stop to pay."""
+
 
 def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
     """Generate one text with candidates, and pass it to the sink as it grows."""
     sequence, sampler = task.new_sequence(), task.new_sampler()
-    verifier = _Verifier(task, sequence, sampler)
+    verifier, times = _Verifier(task, sequence, sampler), _StepTimes(task, drafter)
     echo(task, sequence)
     drafter.begin()
     new, past, exact = task.prompt, 0, 0
@@ -39,18 +42,67 @@ def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
         drafter.count.note(len(candidates), verifier.accepted)
         past += chosen - 1  # behind a close choice, the last accepted token is read again
         new = sequence.tokens[-1:]
-        if verifier.is_close:
-            for token in sequence.tokens[exact - len(task.prompt) : -1]:
-                yield Read([[token]], exact)
-                exact += 1
+        times.note(chosen, drafted=bool(candidates))
         # Each step adds a token of its own to the candidates.
         most = task.limits.tokens - len(sequence.tokens) - 1
         drafts = most > 0 and not verifier.is_close and not sequence.ended
-        candidates = drafter.draft([*task.prompt, *sequence.tokens], most) if drafts else []
+        candidates = times.draft([*task.prompt, *sequence.tokens], most) if drafts else []
+        # While candidates do not pay, a close choice would be the dearer the later it comes.
+        repairs = drafts and times.paused and 0 < past - exact <= _FEW
+        if verifier.is_close or repairs:
+            for token in sequence.tokens[exact - len(task.prompt) : -1]:
+                yield Read([[token]], exact)
+                exact += 1
+            times.note(0)
     task.sink.end(sequence.flush())
     drafter.finish()
     task.finish([sequence])
     return [sequence]
+
+
+class _StepTimes:
+    """Times of the steps of a text, by which the payoff of candidates is known."""
+
+    def __init__(self, task: Task, drafter: Drafter) -> None:
+        self._model, self._drafter = task.model, drafter
+        self._payoff = drafter.count.payoff
+        self._inferred: float | None = None
+        self._reads, self._drafting = 0, 0.0
+        self.paused = False
+        """True if the next step has no candidates because they do not pay."""
+
+    def note(self, tokens: int, drafted: bool = False) -> None:
+        """Note the time since the last step, unless it is that of the prompt.
+
+        Args:
+            tokens: tokens that it resulted in; 0 for those that are read again.
+            drafted: whether the step had candidates.
+        """
+        now = self._model.inferred
+        took = None if self._inferred is None else now - self._inferred
+        self._inferred = now
+        if took is None:
+            return
+        if drafted:
+            self._payoff.note_drafted(took, tokens, self._reads, self._drafting)
+        elif tokens:
+            self._payoff.note_plain(took)
+        else:
+            self._payoff.note_again(took)
+
+    def draft(self, tokens: Sequence[int], most: int) -> list[int]:
+        """Return candidates if they are expected to pay; see ``Drafter.draft``."""
+        drafter, payoff = self._drafter, self._payoff
+        self._reads = drafter.reads(tokens)
+        self.paused = not payoff.allows(self._reads) and not (
+            payoff.allows(0, likely=True) and drafter.foretold(tokens)
+        )
+        if self.paused:
+            return []
+        watch = Stopwatch()
+        candidates = drafter.draft(tokens, most)
+        self._drafting = watch.microseconds()
+        return candidates
 
 
 class _Verifier:

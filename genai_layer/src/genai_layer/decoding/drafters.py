@@ -14,8 +14,11 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from genai_layer.decoding.language_model import LanguageModel
+from genai_layer.decoding.payoff import AlwaysPays
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.sampling.processors import Logits
+
+_ALWAYS = AlwaysPays()
 
 
 class CandidateCount:
@@ -26,15 +29,23 @@ class CandidateCount:
         most: the largest number.
         adapts: whether the number follows the accepted ones: it grows by 2 if all were, else it
             shrinks by 1 (docs/reference/genai.md#speculative-decoding).
+        payoff: decides whether a step has candidates at all.
     """
 
-    def __init__(self, first: int, most: int, adapts: bool = False) -> None:
+    def __init__(
+        self,
+        first: int,
+        most: int,
+        adapts: bool = False,
+        payoff: AlwaysPays = _ALWAYS,
+    ) -> None:
         self.value = min(first, most)
         """Candidates of the next step, 0 only if no step may have any."""
         self.drafted = 0
         """Candidates so far."""
         self.accepted = 0
         """Accepted candidates so far."""
+        self.payoff = payoff
         self._most = most
         self._adapts = adapts
 
@@ -62,6 +73,18 @@ class PromptLookup:
 
     def begin(self) -> None:
         """Do nothing: all tokens are given each time."""
+
+    def reads(self, tokens: Sequence[int]) -> int:
+        """Return 0: no model is run."""
+        del tokens
+        return 0
+
+    def foretold(self, tokens: Sequence[int]) -> bool:
+        """Return whether candidates would have been the last tokens."""
+        size = self.count.value
+        earlier = tokens[:-size]
+        begin = following(earlier, self._longest)
+        return list(earlier[begin : begin + size]) == list(tokens[-size:])
 
     def draft(self, tokens: Sequence[int], most: int) -> list[int]:
         """Return the tokens after the first place of the longest run that ends the text."""
@@ -128,6 +151,16 @@ class DraftModelDrafter:
     def begin(self) -> None:
         """Begin another text, whose first tokens the model may have stored."""
         self._read = []
+
+    def reads(self, tokens: Sequence[int]) -> int:
+        """Return the number of inferences that drafting takes."""
+        missing = len(tokens) - len(self._read) if self._read else 1
+        return max(missing, 1) + self.count.value - 1
+
+    def foretold(self, tokens: Sequence[int]) -> bool:
+        """Return False: the model would have to run."""
+        del tokens
+        return False
 
     def draft(self, tokens: Sequence[int], most: int) -> list[int]:
         """Return candidates, of which the model has read all but the last.

@@ -71,7 +71,8 @@ class LanguageModel:
         self._request = stored.request
         self._raw = raw
         self._inputs = inputs
-        self._inferred = 0.0
+        self.inferred = 0.0
+        """Duration of all inferences so far, in microseconds."""
         self._begun = Stopwatch(), 0
         """Start of the inference in progress, and the number of tokens after it."""
         self._after: list[int] = []
@@ -165,9 +166,9 @@ class LanguageModel:
         reject_nan(logits, tokens, self._stored.compiled)
         self._stored.note(self._after)
         took = watch.microseconds()
-        self._inferred += took
+        self.inferred += took
         self._raw.token_infer_durations.append(took)
 
     def finish(self) -> None:
         """Note the duration of all inferences."""
-        self._raw.inference_durations.append(self._inferred)
+        self._raw.inference_durations.append(self.inferred)

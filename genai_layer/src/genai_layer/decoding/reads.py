@@ -31,6 +31,14 @@ class Drafter(Protocol):
         """Forget the last text."""
         ...
 
+    def reads(self, tokens: Sequence[int]) -> int:
+        """Return the number of inferences of a model that drafting takes."""
+        ...
+
+    def foretold(self, tokens: Sequence[int]) -> bool:
+        """Return whether the last tokens are known to be what candidates would have been."""
+        ...
+
     def draft(self, tokens: Sequence[int], most: int) -> list[int]:
         """Return at most ``most`` tokens that may follow the prompt and the text so far."""
         ...

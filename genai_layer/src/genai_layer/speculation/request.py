@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from genai_layer.decoding.drafters import CandidateCount, DraftModelDrafter, PromptLookup
 from genai_layer.decoding.language_model import LanguageModel
+from genai_layer.decoding.payoff import AlwaysPays, Payoff
 from genai_layer.decoding.reads import Drafter
 from genai_layer.errors import PropertyError
 from genai_layer.generation_config import UNSET, GenerationConfig
@@ -43,6 +44,11 @@ def most_candidates(lengths: StaticLengths | None) -> int:
     return UNSET if lengths is None else lengths.step - 1
 
 
+def payoff_of(lengths: StaticLengths | None) -> AlwaysPays:
+    """Return the payoff of a pipeline's candidates: measured on an NPU, as its steps are static."""
+    return AlwaysPays() if lengths is None else Payoff()
+
+
 class Lookup:
     """Prompt lookup.
 
@@ -52,13 +58,15 @@ class Lookup:
 
     def __init__(self, lengths: StaticLengths | None) -> None:
         self._most = most_candidates(lengths)
+        self._payoff = payoff_of(lengths)
 
     def drafter(self, prompt: Sequence[int], config: GenerationConfig) -> Drafter | None:
         """Return the drafter of a generation; None without max_ngram_size."""
         del prompt
         if not config.is_prompt_lookup():
             return None
-        count = CandidateCount(config.num_assistant_tokens or 0, self._most)
+        first = config.num_assistant_tokens or 0
+        count = CandidateCount(first, self._most, payoff=self._payoff)
         return PromptLookup(config.max_ngram_size, count)
 
 
@@ -79,6 +87,7 @@ class DraftAssistant:
         self._stored = draft.new_request() if shared else None
         self._adapts = "NPU" in (device, draft.device)
         self._most = most_candidates(lengths)
+        self._payoff = payoff_of(lengths)
 
     def drafter(self, prompt: Sequence[int], config: GenerationConfig) -> Drafter | None:
         """Return the drafter of a generation.
@@ -90,10 +99,10 @@ class DraftAssistant:
             lengths.check_prompt(len(prompt))
         first = config.num_assistant_tokens or DEFAULT_CANDIDATES
         if threshold > 0:
-            count = CandidateCount(_BY_CONFIDENCE, self._most)
+            count = CandidateCount(_BY_CONFIDENCE, self._most, payoff=self._payoff)
         else:
             limit = min(2 * first, self._most)
-            count = CandidateCount(first, limit, self._adapts)
+            count = CandidateCount(first, limit, self._adapts, self._payoff)
         raw = RawPerfMetrics()
         return DraftModelDrafter(
             LanguageModel(self._stored or self._draft.new_request(), raw),
