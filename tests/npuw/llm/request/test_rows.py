@@ -16,6 +16,7 @@ from npuw_layer import Core
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.errors import CapacityError, DeviceError, StateError, TensorError
+from npuw_layer.llm.request.lm_head import LMHead
 
 PROMPT = [5, 9, 13, 7, 21]
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
@@ -140,6 +141,15 @@ def test_several_tokens_of_each_row_are_one_step(talks) -> None:
         talk.tell(PROMPT)
         talk.tell(tokens)
         assert np.array_equal(logits[row], talk.request.get_tensor("logits").data[0])
+
+
+def test_the_head_runs_with_a_single_token_of_a_model_of_several(talks, monkeypatch) -> None:
+    plain, wide = talks(), talks(NPUW_LLM_MAX_GENERATION_TOKEN_LEN=8)
+    for talk in (plain, wide):
+        talk.tell(PROMPT)
+    monkeypatch.delattr(LMHead, "logits")  # the head on its own, after the host copied its input
+    assert wide.tell([1]) == pytest.approx(plain.tell([1]), abs=1e-5)
+    assert wide.tell([2, 3]).shape == (97,)
 
 
 def test_logits_of_all_rows_go_to_the_tensor_set_for_them(talks) -> None:

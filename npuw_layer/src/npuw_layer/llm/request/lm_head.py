@@ -1,7 +1,8 @@
 """LM head as a separate program: hidden states in, logits out.
 
-All its programs read hidden states from one tensor. A generate model that takes as many tokens as
-the largest of them writes its hidden states directly there, so the host has no part between them.
+All its programs read hidden states from one tensor. A generate model that takes at most as many
+tokens as the largest of them writes its hidden states directly there, so the host has no part
+between them.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from npuw_layer.backends.protocols import (
     Array,
     Program,
     RunsTogether,
+    TensorInfo,
 )
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.copies import RowCopy
@@ -40,7 +41,8 @@ class Submodel:
         stage: stage of this model.
         cache: the conversation's K and V.
         parts: the conversation's parts of traits.
-        head: LM head; if it takes as many rows, this model writes hidden states to its input.
+        head: LM head; if it takes at least as many rows, this model writes hidden states to its
+            input.
     """
 
     def __init__(
@@ -62,7 +64,8 @@ class Submodel:
         own = (*loaded.inputs, *loaded.outputs)
         own = [info for info in own if not info.name.startswith(elsewhere)]
         embed = [info for info in own if info.name == EMBED]
-        self._head = head if head is not None and embed == [head.states.info] else None
+        feeds = head is not None and len(embed) == 1 and _begins(embed[0], head.states.info)
+        self._head = head if feeds else None
         self._arena = Arena(device, [one for one in own if self._head is None or one not in embed])
         self._token_inputs = token_inputs(loaded.inputs)
         self._inputs = {
@@ -167,6 +170,11 @@ class Submodel:
         self._presents = Arena(self._device, rows)
         self._presents.bind(program)
         self._present = [present_rows(self._presents, names) for names in self._cache.stacks]
+
+
+def _begins(rows: TensorInfo, more: TensorInfo) -> bool:
+    """Return whether rows [1, n, channels] may be the first ones of a tensor with more."""
+    return rows.element == more.element and rows.shape[1] <= more.shape[1]
 
 
 def _in_order(first: Program, second: Program) -> Callable[[], None]:
