@@ -84,7 +84,7 @@ class GenerationFields(Parameters):
 
     assistant_confidence_threshold: float = 0.0
     num_assistant_tokens: Count | None = None
-    """Number of tokens that an assistant drafts per step."""
+    """Number of tokens that an assistant drafts per step; on NPU, while they make texts faster."""
     max_ngram_size: Count = 0
     """Length of the text that prompt lookup searches for; 0 disables it."""
     branching_factor: Count = 1
