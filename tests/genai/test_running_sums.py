@@ -96,7 +96,7 @@ def test_few_weights_of_a_large_vocabulary_are_sorted() -> None:
 
 
 def plain_draw(logits, word, temperature, least, mass) -> tuple[int, float]:
-    """Draw as ``docs/reference/genai.md#sampling`` tells, with all tokens sorted."""
+    """Draw with all tokens sorted; docs/reference/genai.md#sampling."""
     weights = np.exp((logits - logits.max()) * (np.float32(1) / np.float32(temperature)))
     weights = weights / plain_sums(weights)[-1]
     ids = np.flatnonzero(weights >= np.float32(least) * weights.max())

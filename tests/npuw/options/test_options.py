@@ -206,6 +206,11 @@ def test_a_description_has_the_allowed_values_and_the_source() -> None:
     assert by_name["NPUW_LLM_PREFILL_MOE_HINT"].allowed.startswith("DENSE or HOST_ROUTED, because")
 
 
+def test_the_cost_of_hfa_in_decoding_is_described() -> None:
+    by_name = {one.name: one for one in describe()}
+    assert "halves the tokens" in by_name["NPUW_LLM_GENERATE_ATTENTION_HINT"].effect
+
+
 def test_a_description_distinguishes_unset_from_empty() -> None:
     by_name = {one.name: one for one in describe()}
     unset = {name for name, one in by_name.items() if one.default is None}

@@ -63,7 +63,7 @@ class Payoff(AlwaysPays):
         self._read = 0.0
         """Time of an inference of the draft model."""
         self._paid = False
-        """Whether the last step with candidates paid."""
+        """True if the last step with candidates paid."""
 
     def allows(self, reads: int, likely: bool = False) -> bool:
         """Return whether the loss stays small even if no candidate is accepted.
