@@ -131,7 +131,8 @@ def _yielding(options: Options, error: NoHead | OtherAxes | NotCausal) -> Option
         axes = {"batch_dim": error.sequences, "seq_len_dim": error.tokens}
         return options.model_copy(update=axes)
     if isinstance(error, NotCausal):
-        if options.resumes_prefill or lengths_of(options).chunk is not None:
+        chunked = lengths_of(options).chunk is not None
+        if options.resumes_prefill or chunked or not options.reads_pieces:
             raise error
         _log.info("%s", error)
         return options.model_copy(update={"prefill_hint": "STATIC"})
