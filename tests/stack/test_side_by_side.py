@@ -54,6 +54,6 @@ def test_texts_and_scores_are_those_without_slots(
 
 def test_the_report_is_that_of_the_last_generation(slots: LLMPipeline) -> None:
     slots.generate(QUESTIONS[:3], max_new_tokens=3, ignore_eos=True)
-    assert slots.execution_report()["slots"] == "1 of 1"
+    assert slots.execution_report()["slots"] == "3 of 3"
     slots.generate(QUESTIONS[0], max_new_tokens=3)
     assert "prefill" in slots.execution_report()

@@ -29,6 +29,7 @@ from genai_layer import (
     VLMPipeline,
     draft_model,
 )
+from genai_layer.decoding.payoff import AlwaysPays
 from genai_layer.results import GenerationFinishReason
 from npuw_layer import Core
 
@@ -170,7 +171,10 @@ def test_prompts_that_cannot_be_run_are_rejected(pipeline: VLMPipeline, tools: A
 
 
 @pytest.mark.parametrize("device", ["NPU", "CPU"])
-def test_prompt_lookup_changes_no_text(folder: Path, tools: Any, device: str) -> None:
+def test_prompt_lookup_changes_no_text(
+    folder: Path, tools: Any, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genai_layer.speculation.request.Payoff", AlwaysPays)
     pipe = VLMPipeline(folder, device, prompt_lookup=True, **EXACT[device])
     question = "abababab", tools.picture(60, 90)
     plain = pipe.generate(*question, max_new_tokens=24)

@@ -218,7 +218,7 @@ class TextGenerator:
             results = self._slots.complete(tasks, call.began)
         else:
             self._last = self._request
-            results = [decode(task) for task in tasks]
+            results = list(map(decode, tasks))
         metrics.num_input_tokens += sum(len(one.ids) for one in prompts)
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(call.began.microseconds())

@@ -1,8 +1,8 @@
 """Choice of the prompts that one prefill run reads, each in a slot of its own. No tensors.
 
 A short prompt fills a small part of the prefill model that reads it alone. If several wait, a model
-with a slot for each reads them in one run, provided that it computes no more rows than the runs
-that it replaces.
+with a slot for each reads them in one run, provided that it costs no more than the runs that it
+replaces.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from npuw_layer.batching.participant import Submission
-from npuw_layer.llm.plan.chunks import chunks
+from npuw_layer.llm.plan.chunks import chunks, cost
 from npuw_layer.llm.plan.stages import LLMPlan, Stage
 from npuw_layer.options import Options
 
@@ -42,13 +42,13 @@ def share_prefill(
     if short[:1] != [0]:
         return None
     alone = [
-        sum(chunk.stage.tokens for chunk in chunks(planned, options, waiting[number].left, 0))
+        sum(cost(chunk.stage) for chunk in chunks(planned, options, waiting[number].left, 0))
         for number in short
     ]
     found = [
         Shared(short[: stage.slots], stage)
         for stage in planned.shared
-        if len(short) > 1 and stage.slots * stage.tokens <= sum(alone[: stage.slots])
+        if len(short) > 1 and cost(stage) <= sum(alone[: stage.slots])
     ]
     return max(found, key=lambda each: len(each.prompts), default=None)
 

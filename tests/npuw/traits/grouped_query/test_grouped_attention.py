@@ -246,7 +246,7 @@ def test_the_error_names_the_unsupported_op(grouped: Path, change: Any, says: st
 
 def test_more_tokens_than_rotary_factors_are_rejected(grouped: Path) -> None:
     options = LENGTHS | {"NPUW_LLM_MAX_PROMPT_LEN": 256}
-    with pytest.raises(ModelError, match="tables have 256 rows, but a static model needs 320"):
+    with pytest.raises(ModelError, match=r"tables have 256 rows, but a .* needs at least 261"):
         Core().compile_model(grouped / "plain.xml", "NPU", options)
 
 

@@ -37,8 +37,8 @@ class Chunk:
 
 
 def cost(stage: Stage) -> int:
-    """Return the relative time of a run; padding costs as much as tokens."""
-    return START * REACH + stage.tokens * (REACH + stage.capacity)
+    """Return the relative time of a run; padding and unused slots cost as much as tokens."""
+    return START * REACH + stage.slots * stage.tokens * (REACH + stage.capacity)
 
 
 def cheapest(stages: Sequence[Stage], tokens: int, stored: int) -> tuple[Stage, ...]:

@@ -141,7 +141,8 @@ class _CommonParts:
         if rows < self._capacity:
             raise ModelError(
                 f"{op.described}: its rotary tables have {rows} rows, but a static model needs "
-                f"{self._capacity}; lower NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN"
+                f"at least {self._capacity}; lower NPUW_LLM_MAX_PROMPT_LEN or "
+                "NPUW_LLM_MIN_RESPONSE_LEN"
             )
         key = table, places, int_value(op.rotary_interleaved)
         if key not in self._angles:

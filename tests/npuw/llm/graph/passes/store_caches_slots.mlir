@@ -15,6 +15,6 @@ func.func @main(%x: tensor<?x2x?x8xf32> {ov.names = "x"}) -> (tensor<?x2x?x8xf32
 // CHECK:      %[[A:.*]] = ov.ReadValue() {variable_id = "0.value@slot0"} : () -> tensor<1x3x2x8xf32>
 // CHECK-NEXT: %[[B:.*]] = ov.ReadValue() {variable_id = "0.value@slot1"} : () -> tensor<1x3x2x8xf32>
 // CHECK-NEXT: ov.Concat(%[[A]], %[[B]]) {axis = 0 : i64} : {{.*}} -> tensor<2x3x2x8xf32>
-// CHECK:      %[[ORDER:.*]] = ov.Constant #ov.inline<i64 [1, 0, 2, 3]>
-// CHECK-NEXT: %[[NEW:.*]] = ov.Transpose({{.*}}, %[[ORDER]])
+// CHECK:      %[[ROWS:.*]] = ov.Constant #ov.inline<i64 [1, -1, 0, 0]>
+// CHECK-NEXT: %[[NEW:.*]] = ov.Reshape({{.*}}, %[[ROWS]])
 // CHECK-NEXT: ov.Assign(%[[NEW]]) {variable_id = "0.value"}
