@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import PLATFORMS, tile_base
 from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR
 from driver_layer.engines.native import NativeExecutor, executor
 from driver_layer.engines.native.dispatch.team import Team
-from driver_layer.engines.native.jit.host import detect
+from driver_layer.engines.native.dpu.problem import MANY_ROWS
+from driver_layer.engines.native.jit.host import Isa, detect
 from driver_layer.engines.native.lower import merge
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
@@ -24,12 +26,17 @@ from driver_layer.testing.small_programs import CMX, Matmul, product
 THREADS = 2
 """Number of threads that share the matmul."""
 
+_KINDS = {"i1": "i8", "<f2": "f16"}
+"""Types of activations by their name in NumPy."""
 
-def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> tuple[Any, ...]:
-    """Return a matmul of i8 [m, k] and [n, k] to f32 [m, n], tiled as compilers do."""
+
+def tiles_of_a_product(
+    shape: tuple[int, int, int], rows: int, columns: int, kind: str
+) -> tuple[Any, ...]:
+    """Return a matmul of i8 or f16 [m, k] and i8 [n, k] to f32 [m, n], tiled as compilers do."""
     m, n, k = shape
     random = np.random.default_rng(1)
-    act = random.integers(-128, 128, (m, k), np.int8)
+    act = random.integers(-128, 128, (m, k)).astype(kind)
     weight = random.integers(-128, 128, (n, k), np.int8)
     bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
     memory = {}
@@ -53,11 +60,14 @@ def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> 
         copy(src=source, dst=places["weight"], src_width=size, dst_width=size)
         for row in range(0, m, rows):
             height = min(rows, m - row)
-            size = height * k
-            source = memory["act"].address + row * k
+            size = height * k * act.itemsize
+            source = memory["act"].address + row * k * act.itemsize
             copy(src=source, dst=places["act"], src_width=size, dst_width=size)
             step = Matmul(0, 0, 0x10000, 0x20000, height, width, k, 4 * width)
-            works.append(product(step))
+            work = product(step)
+            work.registers["act_type"] = ELEMENT_TYPES[_KINDS[kind]].code
+            work.registers["act_strides"] = 0, k * act.itemsize, act.itemsize
+            works.append(work)
             target = memory["out"].address + 4 * (row * n + first)
             copy(
                 cfg=1,
@@ -90,7 +100,7 @@ def test_workloads_of_a_matmul_are_merged_and_tiled_again(
     calls: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert calls_of_a_product(shape, rows, columns, monkeypatch) == calls
+    assert len(calls_of_a_product(shape, rows, columns, monkeypatch)) == calls
 
 
 def test_a_wide_matmul_is_tiled_to_the_kernels_width(
@@ -105,17 +115,33 @@ def test_a_wide_matmul_is_tiled_to_the_kernels_width(
         return real(words, template, sharers)
 
     monkeypatch.setattr(merge, "_tile", tile)
-    calls = calls_of_a_product((64, 2800, 32), 32, 700, monkeypatch)
+    calls = len(calls_of_a_product((64, 2800, 32), 32, 700, monkeypatch))
     (part,) = suits
     fewest = -(-2800 // part)
     assert fewest <= calls < fewest + THREADS, "no wider, and a multiple of the threads"
 
 
+@pytest.mark.parametrize(
+    ("rows", "workload", "exact"),
+    [(9, 9, 9), (16, 16, 16), (17, 17, MANY_ROWS), (32, 16, MANY_ROWS)],
+)
+def test_the_kernel_suits_the_rows_after_merging(
+    rows: int, workload: int, exact: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = calls_of_a_product((rows, 2000, 64), workload, 500, monkeypatch, "<f2")
+    written_for = {int(key.split()[-1]) for key in calls}
+    assert written_for == {exact if detect().isa is Isa.AVX512 else MANY_ROWS}
+
+
 def calls_of_a_product(
-    shape: tuple[int, int, int], rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> int:
-    """Run a matmul, check its output, and return the number of calls."""
-    program, order, bus, out, expected = tiles_of_a_product(shape, rows, columns)
+    shape: tuple[int, int, int],
+    rows: int,
+    columns: int,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str = "i1",
+) -> list[str]:
+    """Run a matmul, check its output, and return the kernel of each call."""
+    program, order, bus, out, expected = tiles_of_a_product(shape, rows, columns, kind)
     tables: list[Any] = []
     real = executor.build_table
 
@@ -127,4 +153,5 @@ def calls_of_a_product(
     team = Team(executor.host_kernels(detect()), THREADS)
     NativeExecutor(team=team).prepare(program, order, bus)()
     assert np.array_equal(out.data.view("<f4").reshape(expected.shape), expected)
-    return len(tables[0].table.rows)
+    calls = tables[0].calls
+    return [calls.templates[number].spec.key for number in calls.template.tolist()]

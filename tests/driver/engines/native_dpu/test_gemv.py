@@ -32,7 +32,7 @@ def _named(kinds: Kinds) -> str:
 def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
     fixed = kinds[3] | {
         "layout": data.draw(st.sampled_from(["k", "k", "n"])),
-        "m": data.draw(st.sampled_from([1, 2, 3, 4, 7])),
+        "m": data.draw(st.sampled_from([1, 2, 3, 4, 7, 14])),
         "group": data.draw(st.sampled_from([0, 0, 128, 64, 32, 12])),
     }
     dpu.assert_agrees(data.draw(dpu.workloads(kinds[:3], **fixed)), isa)

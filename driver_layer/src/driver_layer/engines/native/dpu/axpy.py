@@ -11,9 +11,11 @@ each part continues the sums of the previous one.
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 
 from driver_layer.engines.native.dpu.finish import SumTile
 from driver_layer.engines.native.dpu.problem import (
+    EXACT_ROWS,
     FLOATS,
     SIZES,
     MatmulKernel,
@@ -29,8 +31,6 @@ from driver_layer.engines.native.jit.emitter import F32, I64, Emitter, Value, Va
 from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.jit.memory_types import load_f32
 
-MOST_ROWS = 8
-
 _ROWS, _VECTORS = 4, 4
 """Maximum rows, and vectors of columns, that are summed at a time."""
 
@@ -42,11 +42,12 @@ _LINE = 64
 
 def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
-    if host.lanes == 1 or problem.rows > MOST_ROWS:
+    if host.lanes == 1 or problem.rows > EXACT_ROWS:
         return None
     if problem.layout is not WeightLayout.N or problem.act not in FLOATS:
         return None
-    return MatmulKernel(_Axpy.spec(problem), partial(_scratch, problem.rows), takes_parts=True)
+    scratch = partial(_scratch, prod(problem.passes(_ROWS)))
+    return MatmulKernel(_Axpy.spec(problem), scratch, takes_parts=True)
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
@@ -60,6 +61,8 @@ class _Axpy(KernelWriter):
 
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
+        passes, self.rows_at_once = problem.passes(_ROWS)
+        self.rows = passes * self.rows_at_once
         task = self.task
         self.size = SIZES[problem.weight]
         self.buffer = e.room(_LINE)
@@ -94,7 +97,7 @@ class _Axpy(KernelWriter):
 
     def _block(self, place: tuple[Value, Value], vectors: int, count: Value | None = None) -> None:
         """Sum some vectors of columns; only ``count`` columns of a single vector, if given."""
-        rows = min(self.rows, _ROWS)
+        rows = self.rows_at_once
         # The first rows bring weights from memory to a cache, where the others find them.
         with self.e.loop(0, self.rows, rows) as row:
             sums = self._sums(place, (row, rows), vectors, count)

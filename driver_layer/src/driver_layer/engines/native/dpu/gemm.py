@@ -121,7 +121,7 @@ class _Gemm(KernelWriter):
         self.flavour = flavour
         self.sizes = sizes = _Sizes(problem, flavour, e.lanes)
         wide = e.host.isa >= Isa.AVX512
-        self.rows_at_once = min(problem.rows, 8 if wide else 4)
+        self.rows_at_once = min(1 << (problem.rows - 1).bit_length(), 8 if wide else 4)
         self.vectors = 3 if wide else 2
         self.packer = Packer(flavour, self.task)
         self.acts = Activations(flavour, self.task, sizes.rows)

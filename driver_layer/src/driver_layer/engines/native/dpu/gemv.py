@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SumTile, TaskRange
 from driver_layer.engines.native.dpu.problem import (
+    EXACT_ROWS,
     FLOATS,
     NIBBLES,
     SIZES,
@@ -35,15 +37,13 @@ from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emit
 from driver_layer.engines.native.jit.host import Host, Isa
 from driver_layer.engines.native.jit.memory_types import load_f32
 
-MOST_ROWS = 8
-
 _LINE = 64
 """Bytes of a cache line, and of a column's weights that are read at a time."""
 
 _STEP = 128
 """Rows in scratch are padded to a multiple of this many f32; no chunk is longer."""
 
-_SUMS = {1: 4, 2: 8, 4: 16}
+_SUMS = {1: 4, 2: 8, 3: 12, 4: 16}
 """Sums at a time by number of rows, with 32 registers; half as many with 16."""
 
 _ROWS = 4
@@ -52,7 +52,7 @@ _ROWS = 4
 
 def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
-    if host.lanes == 1 or problem.rows > MOST_ROWS:
+    if host.lanes == 1 or problem.rows > EXACT_ROWS:
         return None
     if problem.layout is not WeightLayout.K or problem.act not in FLOATS:
         return None
@@ -63,7 +63,7 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
 
 def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     """Return the bytes of scratch for given sizes."""
-    rows = problem.rows
+    rows = prod(problem.passes(_ROWS))
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
     if problem.common_scales:
         tables = 4 * (k + 2 * _STEP)
@@ -76,7 +76,7 @@ def _columns(problem: MatmulProblem, host: Host) -> int:
     Rows of wide weights are often complete pages apart: more columns would evict each other from
     the first-level cache. Unpacking 4-bit weights takes long enough for more columns.
     """
-    rows = min(problem.rows, _ROWS)
+    _, rows = problem.passes(_ROWS)
     sums = _SUMS[rows]
     if rows == 1:
         sums = 8 if problem.weight in NIBBLES else sums // min(SIZES[problem.weight], 2)
@@ -92,7 +92,8 @@ class Gemv(KernelWriter):
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
         task = self.task
-        self.rows_at_once = min(self.rows, _ROWS)
+        passes, self.rows_at_once = problem.passes(_ROWS)
+        self.rows = passes * self.rows_at_once
         self.columns = _columns(problem, e.host)
         self.packed = problem.weight in NIBBLES
         self.size = SIZES[problem.weight]
@@ -115,17 +116,13 @@ class Gemv(KernelWriter):
         self.scales = self.reserve(scales, 4)
         self.zeros = self.reserve(I64(0))
 
-    def write(self) -> None:
-        """Write the kernel's body."""
+    def write_batch(self, batch: Value) -> None:
+        """Write the code for one batch entry."""
+        e, b, task = self.e, self.b, self.task
         if self.problem.group:
             self.take_tables(self.groups, self.scales, self.zeros)
         if self.problem.common_scales:
-            self.take_common_scales(TaskRange(I64(0), self.task[Word.K]), self.scales)
-        super().write()
-
-    def write_batch(self, batch: Value) -> None:
-        """Write the code for one batch entry; with groups, tables are already in scratch."""
-        e, b, task = self.e, self.b, self.task
+            self.take_common_scales(TaskRange(I64(0), task[Word.K]), self.scales)
         self._take_activations(batch)
         with (
             e.loop(0, task[Word.N], self.columns) as n,

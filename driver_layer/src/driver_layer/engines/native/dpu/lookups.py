@@ -13,12 +13,14 @@ cache.
 from __future__ import annotations
 
 from functools import partial, reduce
+from math import prod
 
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SumTile, TaskRange
 from driver_layer.engines.native.dpu.problem import (
+    EXACT_ROWS,
     FLOATS,
     NIBBLES,
     MatmulKernel,
@@ -31,8 +33,6 @@ from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host, Isa
-
-MOST_ROWS = 8
 
 _LANES = 16
 """f32 lanes of a vector, and number of values of 4 bits."""
@@ -50,10 +50,10 @@ _ROWS = 4
 """Maximum of rows at a time: more activations would leave the first-level cache before the next
 columns. Further rows find a block's weights in a cache."""
 
-_COLUMNS = {1: 2, 2: 4, 4: 4}
+_COLUMNS = {1: 2, 2: 4, 3: 4, 4: 4}
 """Columns at a time, by rows at a time: more than 16 sums leave too few registers."""
 
-_SUMS = {1: 2, 2: 1, 4: 1}
+_SUMS = {1: 2, 2: 1, 3: 1, 4: 1}
 """Sums of a column, by rows at a time: four independent ones occupy both multipliers."""
 
 _UNITS = {2: I8, 4: I16, 8: I32}
@@ -62,7 +62,7 @@ _UNITS = {2: I8, 4: I16, 8: I32}
 
 def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
-    if host.isa < Isa.AVX512 or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
+    if host.isa < Isa.AVX512 or problem.rows > EXACT_ROWS or problem.layout is not WeightLayout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in NIBBLES:
         return None
@@ -73,7 +73,7 @@ def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
 
 def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     """Return the bytes of scratch for given sizes."""
-    rows = problem.rows
+    rows = prod(problem.passes(_ROWS))
     groups = -(-k // problem.group) if problem.group else 1
     acts, totals = 4 * (rows + 1) * (k + _STEP), _VECTOR * rows * _BLOCK
     return acts + totals + 4 * rows * (n + _BLOCK) + 8 * _BLOCK * groups + _VECTOR
@@ -91,7 +91,8 @@ class Lookups(KernelWriter):
     def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         super().__init__(problem, e)
         task = self.task
-        self.rows_at_once = min(self.rows, _ROWS)
+        passes, self.rows_at_once = problem.passes(_ROWS)
+        self.rows = passes * self.rows_at_once
         self.columns = _COLUMNS[self.rows_at_once]
         self.parts = problem.nibbles_in_lane(_LANES)
         self.chunk = self.parts * _LANES
@@ -127,7 +128,7 @@ class Lookups(KernelWriter):
         padded = b.lshr(self.row_bytes, I64(2))
         with e.loop(0, self.rows) as row:
             widen_row(e, self.act_row(batch, row), self.plain, padded)
-            beside = b.and_(row, I64(self.rows_at_once - 1))
+            beside = b.urem(row, I64(self.rows_at_once))
             first = b.mul(b.sub(row, beside), self.row_bytes)
             self._reorder(e.at(self.all_acts, b.add(first, b.mul(beside, I64(_VECTOR)))))
 

@@ -17,8 +17,14 @@ from driver_layer.engines.native.jit.kernels import KernelSpec
 SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
 """Bytes of a storage element, which holds two elements of 4-bit types."""
 
-MANY_ROWS = 16
-"""Class of all m above 8."""
+FEW_ROWS = 8
+"""Maximum rows that are few on every host. Workloads of more rows may be merged."""
+
+EXACT_ROWS = 16
+"""Maximum rows of kernels that are written for their exact number."""
+
+MANY_ROWS = EXACT_ROWS + 1
+"""Class of all m above ``EXACT_ROWS``."""
 
 _MOST_ALIGNED = 128
 
@@ -46,7 +52,7 @@ class MatmulProblem:
     accumulate: bool
     layout: WeightLayout
     rows: int
-    """m rounded up to a power of two: 1, 2, 4, 8 or MANY_ROWS."""
+    """m up to EXACT_ROWS, else MANY_ROWS."""
     group: int
     """0 for one group; else the largest power of two, up to 128, that divides the group size."""
     common_scales: bool = False
@@ -74,7 +80,7 @@ class MatmulProblem:
             row_scales=kind["act"].code in BYTES and bool(registers["act_scale_address"]),
             accumulate=bool(int(registers["flags"]) & DpuFlag.ACCUMULATE),
             layout=_layout(registers["weight_strides"], size, kind["weight"].code in NIBBLES),
-            rows=_rows(rows),
+            rows=min(rows, MANY_ROWS),
             group=0 if common else _group(int(registers["group"]), int(registers["k"])),
             common_scales=common,
         )
@@ -94,6 +100,11 @@ class MatmulProblem:
         if self.group == 0:
             return 8
         return next((count for count in (8, 4, 2) if self.group % (lanes * count) == 0), 0)
+
+    def passes(self, most: int) -> tuple[int, int]:
+        """Return the number of passes over rows, at most ``most`` at a time, and rows of a pass."""
+        count = -(-self.rows // most)
+        return count, -(-self.rows // count)
 
     @property
     def key(self) -> str:
@@ -115,7 +126,7 @@ class MatmulKernel:
     keeps_weights: Callable[[int, int, int], bool] = lambda n, k, group: False
     """Returns whether a ``Reuse`` saves work for sizes (n, k, group) and a batch of one."""
     columns: int = 192
-    """Preferred number of columns of a call, for many rows."""
+    """Preferred number of columns of a merged call."""
     takes_parts: bool = False
     """True if weights may be stored in several parts along k, see ``Word.PARTS``."""
 
@@ -135,10 +146,6 @@ def _has_common_scales(registers: Any) -> bool:
         int(registers["group"]) == 1 < int(registers["k"]) and not registers["scale_strides"][0]
     )
     return alone and shared and act in FLOATS
-
-
-def _rows(m: int) -> int:
-    return min(1 << (m - 1).bit_length(), MANY_ROWS)
 
 
 def _group(group: int, k: int) -> int:

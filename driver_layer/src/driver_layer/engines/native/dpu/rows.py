@@ -74,9 +74,10 @@ def widen_row(e: Emitter, row: Row, target: Value, padded: Value | None = None) 
 
 
 def load_some(e: Emitter, address: Value, count: Value) -> Value:
-    """Load the first ``count`` of 64 bytes, less than 64; the others are zeros, and not read."""
+    """Load the first ``count`` of 64 bytes; the others are zeros, and not read."""
     b, most = e.b, 64
-    bits = b.sub(b.shl(I64(1), count), I64(1))
+    some = b.sub(b.shl(I64(1), count), I64(1))
+    bits = b.select(b.icmp_signed("<", count, I64(most)), some, I64(-1))
     there = b.bitcast(bits, ir.VectorType(I1, most))
     bytes_ = ir.VectorType(I8, most)
     name = f"llvm.masked.load.v{most}i8.p0"

@@ -13,14 +13,15 @@ def sums_of_rows(e: Emitter, totals: list[list[Value]]) -> list[Value]:
     All rows have the same number of vectors, a power of two. Rows are combined to fill a vector.
     """
     columns = len(totals[0])
-    rows = max(1, min(len(totals), e.lanes // columns))
+    rows = max(1, min(1 << len(totals).bit_length() - 1, e.lanes // columns))
     result: list[Value] = []
     for begin in range(0, len(totals), rows):
-        joined = sums_of(e, [total for row in totals[begin : begin + rows] for total in row])
+        some = totals[begin : begin + rows]
+        joined = sums_of(e, [total for row in some for total in row])
         nothing = ir.Constant(joined.type, ir.Undefined)
-        for i in range(rows):
+        for i in range(len(some)):
             numbers = range(columns * i, columns * (i + 1))
-            result.append(e.lanes_of(joined, nothing, numbers) if rows > 1 else joined)
+            result.append(e.lanes_of(joined, nothing, numbers) if len(some) > 1 else joined)
     return result
 
 

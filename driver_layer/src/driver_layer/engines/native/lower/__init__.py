@@ -13,7 +13,7 @@ split_operands    splits operands that several copies wrote (``split_points``, `
 copy_propagation  eliminates copies by redirecting operands to their other side (``redirect``)
 reduction_chains  fuses workloads that continue one another's sums
 levels            gives independent operations one level, and moves matmuls together
-merge             merges calls with adjoining operands, and tiles them for the kernel
+merge             merges calls with adjoining operands, chooses their kernels, and tiles them
 balance           splits calls that threads cannot share evenly
 work_units        groups calls into units, in the queues of threads; lists operands to prefetch
 fixups            lists the addresses in the table, to rebase it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from driver_layer.abi.layout import RecordArray
 from driver_layer.engines.native.dpu import MatmulProblem, Reuse, choose
 from driver_layer.engines.native.dpu.problem import (
     BYTES,
+    FEW_ROWS,
     MANY_ROWS,
     NIBBLES,
     MatmulKernel,
@@ -131,6 +133,9 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     m_begin, m_end, n_begin, n_end = (int(variant[name]) for name in _VARIANT)
     words = part_of(words_of(registers, {}), (m_begin, m_end), (n_begin, n_end))
     problem = MatmulProblem.of(registers, m_end - m_begin)
+    merges = problem.rows > FEW_ROWS
+    if merges:
+        problem = replace(problem, rows=MANY_ROWS)
     choice = choose(problem, host)
     operands = operands_of(problem)
     slots = tuple(slot_of(one, words, problem) for one in operands)
@@ -139,17 +144,17 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     for size, strides in _STRIDES.items():
         if words[size] == 1:  # so that equal matmuls have equal arguments
             words[list(strides)] = 0
-    parallel_dims = _PARALLEL_DIMS if problem.rows == MANY_ROWS else ()
-    packs = bool(parallel_dims) and choice.keeps_weights(n, k, int(words[Word.GROUP]))
+    packs = merges and choice.keeps_weights(n, k, int(words[Word.GROUP]))
     template = Template(
         choice.spec,
         tuple(words.tolist()),
         slots,
         scratch=choice.scratch(m, n, k),
         cost=_cost(words, slots),
-        parallel_dims=parallel_dims,
+        parallel_dims=_PARALLEL_DIMS if merges else (),
         tile=choice.columns,
-        thread_dim=None if parallel_dims else _PARALLEL_DIMS[1],
+        after_merging=partial(_after_merging, problem, host),
+        thread_dim=None if merges else _PARALLEL_DIMS[1],
         packing_key=_PACKING_KEY if packs else (),
         reuse=Word.REUSE,
         split_dims=split_dims_of(problem, choice, words),
@@ -157,6 +162,17 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
         stream=_STREAMS.get(problem.layout),
     )
     return template, [one.pointer for one in operands]
+
+
+def _after_merging(problem: MatmulProblem, host: Host, template: Template, words: Ints) -> Template:
+    """Return the template of merged calls, with the kernel for their number of rows."""
+    rows, depth = int(words[:, Word.M].max()), int(words[:, Word.K].max())
+    choice = choose(replace(problem, rows=min(rows, MANY_ROWS)), host)
+    assert template.spec is not None  # else not merged
+    if choice.spec.key == template.spec.key:
+        return template
+    scratch = choice.scratch(rows, choice.columns, depth)
+    return replace(template, spec=choice.spec, scratch=scratch, tile=choice.columns, packing_key=())
 
 
 def _reduction(problem: MatmulProblem, choice: MatmulKernel, sizes: tuple[int, int]) -> Reduction:

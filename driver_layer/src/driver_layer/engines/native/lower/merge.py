@@ -2,12 +2,15 @@
 
 The compiler tiles a matmul into workloads that fit into CMX. After copy propagation their operands
 are in memory, where they adjoin: calls of one level that differ only in their begin are one
-matmul. It is tiled again to suit the kernel.
+matmul. Its kernel is chosen again, as only now its number of rows is known, and it is tiled to suit
+the kernel.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -23,16 +26,41 @@ def merge_calls(calls: Calls, threads: int) -> Calls:
         calls: all calls.
         threads: number of threads that share the calls.
     """
+    calls = _choose_kernels(_remade(calls, _merge))
+    return _remade(calls, partial(_tiles_of, threads=threads))
+
+
+def _remade(calls: Calls, make: Callable[[Calls, Template, Ints], MadeCalls]) -> Calls:
+    """Replace the calls of each kernel that has parallel dimensions."""
     groups = calls.mergeable()
-    merged = [_merge_kernel(calls, template, members, threads) for template, members in groups]
-    return calls.replaced([members for _, members in groups], merged)
+    made = [make(calls, template, members) for template, members in groups]
+    return calls.replaced([members for _, members in groups], made)
 
 
-def _merge_kernel(calls: Calls, template: Template, members: Ints, threads: int) -> MadeCalls:
+def _merge(calls: Calls, template: Template, members: Ints) -> MadeCalls:
     words, levels = calls.words(members, len(template.words)), calls.level[members]
     costs = calls.cost[members].astype(np.float64)
     for dim in template.parallel_dims:
         words, levels, members, costs = _merge_along(dim, words, levels, members, costs)
+    return members, words, costs.astype(np.int64)
+
+
+def _choose_kernels(calls: Calls) -> Calls:
+    """Choose the kernels of merged calls."""
+    templates, numbers = list(calls.templates), calls.template.copy()
+    for template, members in calls.mergeable():
+        words = calls.words(members, len(template.words))
+        _, length = equal_rows(words[:, [template.parallel_dims[0].size]])
+        for number in range(int(length.max()) + 1):
+            alike = length == number
+            numbers[members[alike]] = len(templates)
+            templates.append(template.after_merging(template, words[alike]))
+    return replace(calls, templates=templates, template=numbers)
+
+
+def _tiles_of(calls: Calls, template: Template, members: Ints, threads: int) -> MadeCalls:
+    words, levels = calls.words(members, len(template.words)), calls.level[members]
+    costs = calls.cost[members]
     # A level with many calls occupies all threads without more tiles.
     alone = np.bincount(levels)[levels] < _CALLS_PER_THREAD * threads
     words, owners = _tile(words, template, np.where(alone, threads, 1))

@@ -176,6 +176,8 @@ class Template:
         in_place: True if the kernel may write operands that overlap its inputs.
         cost: relative run time, to balance work.
         parallel_dims: dimensions along which calls may be merged.
+        after_merging: returns the template of merged calls, which are equally long along the first
+            of them, from this template and the arguments of the calls.
         tile: size of a call along the last of them.
         thread_dim: dimension along which a call may be split over threads.
         packing_key: arguments that packed weights depend on: calls with equal ones may reuse the
@@ -195,6 +197,7 @@ class Template:
     in_place: bool = False
     cost: int = 0
     parallel_dims: tuple[ParallelDim, ...] = ()
+    after_merging: Callable[[Template, Ints], Template] = lambda template, words: template
     tile: int = 0
     thread_dim: ParallelDim | None = None
     packing_key: tuple[int, ...] = ()
