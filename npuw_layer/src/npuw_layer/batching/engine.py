@@ -7,13 +7,14 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 
 from driver_layer.support.bell import Bell
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.observe import Observer
 from npuw_layer.batching.observed import BatchingState, StepReport
 from npuw_layer.batching.participant import Participant, Submission, reads_prompt
+from npuw_layer.batching.places import Places
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
 from npuw_layer.batching.schedule import plan_step
@@ -47,10 +48,8 @@ class ContinuousBatching:
         check_slots(compiled.token_inputs, [one.name for one in compiled.token_outputs])
         self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._runner = Runner(compiled)
-        self._places = places or self._runner.sizes[-1]
-        self._observer = Observer(compiled, self._places)
-        self._caches: list[Conversation] = []
-        """All places; those without a participant are free, and are reset before reuse."""
+        self._places = Places(compiled, places or self._runner.sizes[-1])
+        self._observer = Observer(compiled, self._places.limit)
         self._conversations: dict[BatchedRequest, Participant] = {}
         self._orders = itertools.count()
         self._closed = False
@@ -119,7 +118,7 @@ class ContinuousBatching:
         """Keep what a conversation shows when it ends, or begins to rest."""
         place = conversation.place
         if place is not None and not conversation.over and not conversation.rests:
-            self._observer.note_end(self._caches.index(place), place, conversation)
+            self._observer.note_end(self._places.all.index(place), place, conversation)
 
     def copy(self, request: BatchedRequest, source: BatchedRequest) -> None:
         """Let a conversation continue a copy of another; see ``BatchedRequest.copy_from``."""
@@ -132,14 +131,14 @@ class ContinuousBatching:
                     "a conversation without pending tokens can copy another one that has stored "
                     "tokens; wait for the futures of both"
                 )
-            place = target.place or self._unused_place() or self._made()
+            place = target.place or self._places.unused(self._taken()) or self._places.make()
             try:
                 place.copy_from(original.place)
                 place.parts.use(source.settings)
                 place.parts.begin()
             except BaseException:
                 request.stored, target.place = 0, None
-                self._free(place)
+                self._places.free(place)
                 raise
             request.settings, request.stored = source.settings, source.stored
             request.cached_tokens = source.cached_tokens
@@ -212,7 +211,7 @@ class ContinuousBatching:
         with self._changed.lock:
             active = [one for one in self._conversations.values() if not one.over | one.rests]
             owners = {id(one.place): one for one in active}
-            places = [(place, owners.get(id(place))) for place in self._caches]
+            places = [(place, owners.get(id(place))) for place in self._places.all]
             waiting = [one for one in owners.values() if one.place is None and one.speaks]
         return self._observer.state(places, len(waiting))
 
@@ -273,9 +272,9 @@ class ContinuousBatching:
             gone = [one for one in self._conversations.values() if one.over]
         for conversation in gone:
             if conversation.place is not None:
-                self._free(conversation.place)
+                self._places.free(conversation.place)
             if conversation.submission is not None:
-                _settle(conversation.submission, RequestError("the conversation was closed"))
+                conversation.submission.settle(RequestError("the conversation was closed"))
             with self._changed.lock:
                 del self._conversations[conversation.request]  # last: the place is free now
 
@@ -284,12 +283,12 @@ class ContinuousBatching:
         found: list[_Active] = []
         for conversation, submission in self._speaking():
             try:
-                place = conversation.place or self._free_place()
+                place = conversation.place or self._places.take(self._taken())
             except NpuwError as error:
                 _log.warning("no place for a conversation: %s", error)
-                _settle(submission, error)
+                submission.settle(error)
                 continue
-            if place is not None and _begins(submission):
+            if place is not None and submission.begin():
                 place.parts.use(conversation.request.settings)
                 conversation.place = place
                 found.append((conversation, place, submission))
@@ -305,32 +304,16 @@ class ContinuousBatching:
             ]
         return sorted(speaking, key=lambda one: one[1].order)
 
-    def _free(self, place: Conversation) -> None:
-        """Forget the tokens of a place, and the place itself if it exceeds the limit."""
-        place.reset()
-        if len(self._caches) > self._places:
-            self._caches.remove(place)
-
-    def _free_place(self) -> Conversation | None:
-        """Return an unused place, a new one if the limit allows; None if all are taken."""
-        unused = self._unused_place()
-        return self._made() if unused is None and len(self._caches) < self._places else unused
-
-    def _unused_place(self) -> Conversation | None:
-        """Return a place that exists and that no conversation has."""
+    def _taken(self) -> list[Conversation | None]:
+        """Return the places of all conversations."""
         with self._changed.lock:
-            taken = {id(one.place) for one in self._conversations.values()}
-        return next((place for place in self._caches if id(place) not in taken), None)
-
-    def _made(self) -> Conversation:
-        """Add a place."""
-        made = Conversation(self._compiled, _always_wanted)
-        self._caches.append(made)
-        return made
+            return [one.place for one in self._conversations.values()]
 
     def _has_work(self) -> bool:
         having = [one for one in self._conversations.values() if one.place is not None]
-        free = len(having) < self._places or any(one.over for one in self._conversations.values())
+        free = len(having) < self._places.limit or any(
+            one.over for one in self._conversations.values()
+        )
         return any(
             one.speaks and (one.place is not None or free) for one in self._conversations.values()
         )
@@ -363,17 +346,13 @@ class ContinuousBatching:
         conversation, place, submission = active
         conversation.request.stored = _stored(active, outcome)
         conversation.request.cached_tokens = place.reader.prefill.counts.cached_tokens
-        _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
+        submission.settle(outcome if isinstance(outcome, NpuwError) else outcome.copy())
         with self._changed.lock:
             if conversation.submission is submission:
                 conversation.submission = None  # frees the submission's memory
 
 
 _Active = tuple[Participant, Conversation, Submission]
-
-
-def _always_wanted() -> None:
-    """Do nothing: the engine detects closed conversations between a prompt's chunks."""
 
 
 def _stored(active: _Active, outcome: Outcome) -> int:
@@ -388,20 +367,3 @@ def _stored(active: _Active, outcome: Outcome) -> int:
     if isinstance(outcome, NpuwError):
         return min(submission.keep, place.history.caller_count)
     return submission.position
-
-
-def _begins(submission: Submission) -> bool:
-    """Return whether a submission is not cancelled; afterwards it cannot be cancelled."""
-    future = submission.logits
-    return future.running() or future.set_running_or_notify_cancel()
-
-
-def _settle(submission: Submission, result: Array | NpuwError) -> None:
-    """Set the result or exception of a submission's future, unless it was cancelled."""
-    try:
-        if isinstance(result, NpuwError):
-            submission.logits.set_exception(result)
-        else:
-            submission.logits.set_result(result)
-    except InvalidStateError:
-        pass

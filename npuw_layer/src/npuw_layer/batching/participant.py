@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.request import BatchedRequest
+from npuw_layer.errors import NpuwError
 from npuw_layer.llm.plan.stages import LLMPlan
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.new_tokens import NewTokens
@@ -50,6 +51,20 @@ class Submission:
             POSITIONS: np.arange(position, position + count),
         }
         return NewTokens(rows, np.ones(position + count, np.int64))
+
+    def begin(self) -> bool:
+        """Return whether the submission is not cancelled; afterwards it cannot be cancelled."""
+        return self.logits.running() or self.logits.set_running_or_notify_cancel()
+
+    def settle(self, result: Array | NpuwError) -> None:
+        """Set the result or exception of the future, unless it was cancelled."""
+        try:
+            if isinstance(result, NpuwError):
+                self.logits.set_exception(result)
+            else:
+                self.logits.set_result(result)
+        except InvalidStateError:
+            pass
 
 
 @dataclass(frozen=True, slots=True)
