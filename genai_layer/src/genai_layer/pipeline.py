@@ -240,7 +240,7 @@ class LLMPipeline(TextPipeline):
         self, history: ChatHistory, call: Call[PerfMetrics]
     ) -> tuple[DecodedResults, StreamingStatus]:
         prompt = self._prompts.chat(history, call.metrics.raw_metrics)
-        (sequences,) = generated = self._generator.run([prompt], call)
+        (sequences,) = generated = self._generator.run([prompt], call, continues=True)
         return decoded_results(generated, call), sequences[0].status
 
     def _generate_turn(

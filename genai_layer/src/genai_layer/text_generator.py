@@ -161,6 +161,8 @@ class TextGenerator:
         prompts: Sequence[Prompt],
         call: Call[PerfMetrics],
         inputs: Inputs = TOKENS,
+        *,
+        continues: bool = False,
     ) -> Generated:
         """Continue prompts, of which all are checked first.
 
@@ -171,6 +173,9 @@ class TextGenerator:
             prompts: the prompts.
             call: parameters, streamer and metrics.
             inputs: the model's inputs.
+            continues: whether prompts continue after stored tokens, as turns of a chat do. Other
+                prompts are read from the start, so that equal ones have equal texts: a prompt that
+                is read in other parts may be rounded otherwise.
 
         Returns:
             The texts of each prompt, highest score first.
@@ -213,12 +218,18 @@ class TextGenerator:
             self._shortened = task.truncation or prompt
             prompt.warn()
         several = len(tasks) * texts_side_by_side(config) > 1
+        results: Generated = []
         if self._slots is not None and several and not any(drafters):
             self._last = self._slots
+            if not continues:
+                self._slots.forget_tokens()
             results = self._slots.complete(tasks, call.began)
         else:
             self._last = self._request
-            results = list(map(decode, tasks))
+            for task in tasks:
+                if not continues:
+                    self._stored.forget()
+                results.append(decode(task))
         metrics.num_input_tokens += sum(len(one.ids) for one in prompts)
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(call.began.microseconds())

@@ -46,7 +46,7 @@ def test_each_conversation_has_the_logits_of_a_single_one(
 def test_narrow_caches_are_separate(talks, batching, crowd, device: str, kind: str) -> None:
     options = {**crowd.SLOTS, "KV_CACHE_PRECISION": kind, "NPUW_DEVICES": device}
     engine = batching(**options)
-    everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
+    everyone = [[crowd.Turn([*range(7 * i, 16 * i + 3)], answer=8 - 2 * i)] for i in range(3)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
     assert {report.slots for report in crowd.run(engine)} >= {2, 4}
     for turns, logits in zip(everyone, found, strict=True):
@@ -60,7 +60,7 @@ def test_narrow_caches_are_separate(talks, batching, crowd, device: str, kind: s
 def test_caches_of_transposed_values_are_separate(talks, batching, crowd, precision: str) -> None:
     options = {**crowd.SLOTS, "KV_CACHE_PRECISION": precision}
     engine = batching(**options, NPUW_LLM_OPTIMIZE_V_TENSORS="YES")
-    everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
+    everyone = [[crowd.Turn([*range(7 * i, 16 * i + 3)], answer=8 - 2 * i)] for i in range(3)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
     assert {report.slots for report in crowd.run(engine)} >= {2, 4}
     for turns, logits in zip(everyone, found, strict=True):

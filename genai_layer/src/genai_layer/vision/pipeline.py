@@ -189,6 +189,7 @@ class VLMPipeline(TextPipeline):
             return self._generate_chat(call.prompt, visuals, generation)[0]
         if self._chat is not None:
             return self._generate_turn(self._chat, call.prompt, visuals, generation)
+        self._forget_tokens()
         if not config.apply_chat_template:
             prompt = self._prompts.of_text(call.prompt, visuals, generation.metrics.raw_metrics)
             return _results(self._run(prompt, generation), generation)
@@ -235,7 +236,7 @@ class VLMPipeline(TextPipeline):
     def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
         """Continue a prompt."""
         inputs = self._embedder.inputs(prompt, generation.metrics, generation.began)
-        (sequences,) = self._generator.run([Prompt(prompt.ids)], generation, inputs)
+        (sequences,) = self._generator.run([Prompt(prompt.ids)], generation, inputs, continues=True)
         return sequences
 
 

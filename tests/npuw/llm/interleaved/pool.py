@@ -16,6 +16,7 @@ from interleaved.stateful import Stateful
 from npuw_layer import CompiledModel, Core
 from npuw_layer.execution.devices.make import make_device
 from npuw_layer.llm.compiled import _prefixes
+from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import RUN_TIME, parse_options
 
 sys.path.append(str(Path(__file__).parents[3] / "goldens"))
@@ -79,7 +80,7 @@ class Group:
             8 if "NPUW_LLM_MAX_GENERATION_TOKEN_LEN" in options else 1,
             options.get("NPUW_LLM_ON_FULL", "ERROR"),
             options.get("NPUW_LLM_SINK_TOKENS", 4),
-            options.get("NPUW_LLM_ENABLE_CONTINUOUS_PREFILL") == "YES",
+            plan(parse_options(options)).resumes,
         )
 
 
