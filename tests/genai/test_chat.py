@@ -33,9 +33,9 @@ def prompt_length(pipe) -> int:
     generator = pipe._generator
     run = generator.run
 
-    def watch(prompts, *rest):
+    def watch(prompts, *rest, **named):
         lengths.extend(len(one.ids) for one in prompts)
-        return run(prompts, *rest)
+        return run(prompts, *rest, **named)
 
     generator.run = watch
     try:

@@ -10,6 +10,7 @@ import pytest
 from tests.driver.interrupted import interruptions
 
 from npuw_layer.batching import engine as batching
+from npuw_layer.batching import participant, places
 from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Generated
@@ -65,7 +66,7 @@ class Answers:
 @pytest.fixture
 def engine(monkeypatch) -> ContinuousBatching:
     monkeypatch.setattr(batching, "Runner", Answers)
-    monkeypatch.setattr(batching, "Conversation", Talk)
+    monkeypatch.setattr(places, "Conversation", Talk)
     monkeypatch.setattr(batching, "check_slots", lambda *_: None)
     monkeypatch.setattr(batching, "reads_prompt", lambda *_: False)
     nothing = SimpleNamespace(token_inputs=(), token_outputs=(), vocabulary=100)
@@ -93,7 +94,9 @@ def test_each_conversation_has_its_own_place_after_any_step(engine) -> None:
 
     futures: list[Any] = []
     locks = (engine._changed.lock, engine._stepping)
-    for _ in interruptions(act, *locks, inside=[batching.__name__]):
+    for _ in interruptions(
+        act, *locks, inside=[one.__name__ for one in (batching, participant, places)]
+    ):
         for future in futures:  # has a result, or an error that requests another submission
             for _ in range(2):
                 if not future.done():
@@ -101,7 +104,7 @@ def test_each_conversation_has_its_own_place_after_any_step(engine) -> None:
             assert future.done()
         held = [one.place for one in engine._conversations.values() if one.place is not None]
         assert len({*map(id, held)}) == len(held)
-        assert len(engine._caches) <= PLACES
+        assert len(engine._places.all) <= PLACES
         second.close()
         engine.step()
         known = [1]

@@ -150,7 +150,7 @@ def test_memory_is_that_of_weights_caches_and_programs(batching) -> None:
     for part in state.memory:
         sums[part.kind] += part.bytes
     assert sums["weights"] == compiled.bank.nbytes
-    assert sums["kv_cache"] == sum(place.cache.nbytes for place in engine._caches)
+    assert sums["kv_cache"] == sum(place.cache.nbytes for place in engine._places.all)
     assert sums["prefix_cache"] == 32 * state.kv.bytes_per_token
     assert sums["programs"] == sum(map(len, compiled.programs.values()))
     (weights,) = (part for part in state.memory if part.kind == "weights" and part.address)
