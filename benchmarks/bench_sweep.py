@@ -1,6 +1,6 @@
 """Sweeps of models: every length, turn, request, row, sampler and option beside its neighbour.
 
-    make bench-sweep                            # the demo model, in about a minute
+    make bench-sweep                            # the demo model, in one to two minutes
     make bench-sweep MODEL="folder folder …"    # real models; IRs are compared to OpenVINO GenAI
 
 A figure of 1.5 times its neighbour's is marked. All figures of a model replace its section in

@@ -38,19 +38,20 @@ def section(name: str, circumstances: Sequence[str], tables: Sequence[Table]) ->
 
 
 def summary(name: str, circumstances: Sequence[str], tables: Sequence[Table]) -> str:
-    """Return a table with a row for each sweep, which names all marked settings."""
-    header = ("sweep", "settings", "ms", _PEER, f"{_RATIO} ≥ {MARK:g}")
+    """Return a table with a row for each sweep, and the marked settings of each."""
+    header = ("sweep", "settings", "ms", _PEER)
     rows = [
         (
             each.title,
             _count(each),
             _range([1e3 * value for figure in each.figures for value in figure.values[:1]]),
             _range([figure.peer for figure in each.figures if figure.peer is not None]),
-            "; ".join(_marked(each)) or "none",
         )
         for each in tables
     ]
-    return f"**{name}** – {'; '.join(circumstances)}:\n\n{table(header, rows)}"
+    marked = [f"- {each.title}: {'; '.join(_marked(each)) or 'none'}" for each in tables]
+    lines = "\n".join([f"{_RATIO} ≥ {MARK:g}:", "", *marked])
+    return f"**{name}** – {'; '.join(circumstances)}:\n\n{table(header, rows)}\n\n{lines}"
 
 
 def update(path: Path, name: str, text: str) -> None:
