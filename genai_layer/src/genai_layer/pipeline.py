@@ -36,14 +36,8 @@ from genai_layer.sinks import Streamer
 from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
-from genai_layer.text_generator import (
-    Call,
-    Target,
-    TextGenerator,
-    TextPipeline,
-    decoded_results,
-    encoded_results,
-)
+from genai_layer.text_generator import Call, Target, TextGenerator
+from genai_layer.text_pipeline import TextPipeline, decoded_results, encoded_results
 from genai_layer.token_ids import Ids, is_ids, prompts_ids, texts_of
 from genai_layer.tokenizer import Tokenizer
 

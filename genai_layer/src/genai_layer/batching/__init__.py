@@ -10,7 +10,10 @@ request        one prompt to generate from, its results, and the caller's view o
 outputs        tokens of a request, step by step
 generation     a request that runs: one decoding method, step by step
 places         runtime requests of the running generations, alone or in a batching
+slot_requests  conversations of a batching as requests: of one row, and of several
+request_pool   requests that keep their tokens for a next prompt
 observer       what the runtime shows, and which request has which place
 scheduler      which requests run: first come, first served; their numbers
+side_by_side   texts of one call of LLMPipeline in slots
 results        results of generate
 """

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from genai_layer.abilities import Conversation
 from genai_layer.batching.outputs import GenerationOutput, GrowingText, complete_outputs
-from genai_layer.batching.places import SlotRows
 from genai_layer.batching.request import GenerationStatus, Request, status_of
 from genai_layer.batching.request_pool import RequestPool
+from genai_layer.batching.slot_requests import SlotRows
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import start
 from genai_layer.decoding.reads import Read, Task, advance

@@ -3,6 +3,7 @@
 slots           a static model that reads tokens of B conversations together
 request         one conversation, usable from any thread
 participant     a conversation's pending tokens and its caches
+places          caches and models of conversations, which others use again
 schedule        order of the prompts to read, and the generating conversations; integers only
 shared_prefill  choice of the short prompts that one prefill run reads
 runner          the static models of one step's choices, and their execution

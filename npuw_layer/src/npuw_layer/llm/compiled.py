@@ -132,7 +132,7 @@ def _yielding(options: Options, error: NoHead | OtherAxes | NotCausal) -> Option
         return options.model_copy(update=axes)
     if isinstance(error, NotCausal):
         chunked = lengths_of(options).chunk is not None
-        if options.resumes_prefill or chunked or not options.reads_pieces:
+        if options.resumes_prefill or chunked or not options.reads_chunks:
             raise error
         _log.info("%s", error)
         return options.model_copy(update={"prefill_hint": "STATIC"})

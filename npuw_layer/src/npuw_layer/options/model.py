@@ -90,7 +90,7 @@ class OptionValues(
         return self.enable_continuous_prefill or self.enable_prefix_caching
 
     @property
-    def reads_pieces(self) -> bool:
+    def reads_chunks(self) -> bool:
         """True if several prefill models may read a prompt in turn."""
         chunked = self.prefill_hint == "DYNAMIC" and self.prefill_chunk_size > 0
         return chunked and self.prefill_pyramid and self.generates

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.driver.engines.native_dpu.byte_dots import LEVELS, Kinds, named, needs_byte_dots
 
 from driver_layer.engines.native.dpu import digits
-from driver_layer.engines.native.jit.host import Isa, detect, native_isa
+from driver_layer.engines.native.jit.host import Isa, native_isa
 
-LEVELS = [isa for isa in Isa if isa <= native_isa() and detect(isa).dots_bytes]
-pytestmark = pytest.mark.skipif(not LEVELS, reason="the processor has no dots of bytes")
+pytestmark = needs_byte_dots
 
 DEPTHS = st.sampled_from([1, 2, 17, 63, 64, 65, 127, 128, 192, 300, 513, 1100])
 KINDS = [
@@ -25,12 +25,6 @@ KINDS = [
     ("f32", "i8", "f32", {"zero": "i8", "scale": "f32"}),
 ]
 
-Kinds = tuple[str, str, str, dict[str, Any]]
-
-
-def _named(kinds: Kinds) -> str:
-    return "-".join([*kinds[:3], str(kinds[3]["zero"]), str(kinds[3]["scale"])])
-
 
 def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
     rows = data.draw(st.integers(1, digits.MOST_ROWS))
@@ -39,7 +33,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 
 
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
-@pytest.mark.parametrize("kinds", KINDS, ids=_named)
+@pytest.mark.parametrize("kinds", KINDS, ids=named)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_few_rows_with_byte_weights_agree_with_the_reference(
@@ -49,7 +43,7 @@ def test_few_rows_with_byte_weights_agree_with_the_reference(
 
 
 @pytest.mark.parametrize("spread", [1e-30, 1e-6, 1e-3, 30.0, 6e4, 1e30])
-@pytest.mark.parametrize("kinds", [KINDS[0], KINDS[3], KINDS[5]], ids=_named)
+@pytest.mark.parametrize("kinds", [KINDS[0], KINDS[3], KINDS[5]], ids=named)
 @settings(max_examples=9, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_a_row_may_have_one_outlier_far_above_or_below_the_others(

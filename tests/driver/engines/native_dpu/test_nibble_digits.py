@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.driver.engines.native_dpu.byte_dots import LEVELS, Kinds, named, needs_byte_dots
 
 from driver_layer.engines.native.dpu import nibble_digits
-from driver_layer.engines.native.jit.host import Isa, detect, native_isa
+from driver_layer.engines.native.jit.host import Isa, native_isa
 
-LEVELS = [isa for isa in Isa if isa <= native_isa() and detect(isa).dots_bytes]
-pytestmark = pytest.mark.skipif(not LEVELS, reason="the processor has no dots of bytes")
+pytestmark = needs_byte_dots
 
 DEPTHS = st.sampled_from([257, 300, 513, 576, 1100, 1408])
 GROUPS = st.sampled_from([32, 64, 96, 128, 192, 256])
@@ -25,12 +25,6 @@ KINDS = [
     ("bf16", "u4", "bf16", {"zero": None, "scale": "bf16"}),
     ("f32", "u4", "f32", {"zero": "u8", "scale": "f32"}),
 ]
-
-Kinds = tuple[str, str, str, dict[str, Any]]
-
-
-def _named(kinds: Kinds) -> str:
-    return "-".join([*kinds[:3], str(kinds[3]["zero"]), str(kinds[3]["scale"])])
 
 
 def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
@@ -44,7 +38,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 
 
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
-@pytest.mark.parametrize("kinds", KINDS, ids=_named)
+@pytest.mark.parametrize("kinds", KINDS, ids=named)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_row_with_4_bit_weights_agrees_with_the_reference(

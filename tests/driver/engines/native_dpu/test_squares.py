@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.driver.engines.native_dpu.byte_dots import LEVELS, Kinds, named, needs_byte_dots
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES, DType
 from driver_layer.engines.native.dpu import MatmulProblem, WeightLayout, choose, squares
 from driver_layer.engines.native.dpu.problem import MANY_ROWS
-from driver_layer.engines.native.jit.host import Host, Isa, detect, native_isa
+from driver_layer.engines.native.jit.host import Host, Isa, detect
 
-LEVELS = [isa for isa in Isa if isa <= native_isa() and detect(isa).dots_bytes]
-pytestmark = pytest.mark.skipif(not LEVELS, reason="the processor has no dots of bytes")
+pytestmark = needs_byte_dots
 
 ROWS = st.sampled_from([5, 8, 16])
 DEPTHS = st.sampled_from([1, 2, 17, 63, 65, 128, 300, 513, 1100])
@@ -28,12 +28,6 @@ KINDS = [
     ("f16", "i4", "f32", {"zero": None, "scale": "bf16"}),
     ("f32", "u4", "f32", {"zero": "f16", "scale": "f32"}),
 ]
-
-Kinds = tuple[str, str, str, dict[str, Any]]
-
-
-def _named(kinds: Kinds) -> str:
-    return "-".join([*kinds[:3], str(kinds[3]["zero"]), str(kinds[3]["scale"])])
 
 
 def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
@@ -50,7 +44,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("kinds", KINDS, ids=_named)
+@pytest.mark.parametrize("kinds", KINDS, ids=named)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_few_rows_with_integer_weights_agree_with_the_reference(

@@ -2,8 +2,9 @@
 
 The cost of a run is an estimate from its lengths alone, so that a prompt's chunks are the same
 before and after compilation and on all devices: a run costs as much as START rows, a row as much as
-its attention to REACH positions. Both are means of the simulated device (which has a longer start
-and slower attention) and of the host that simulates it, for Llama of 135 million parameters.
+its attention to REACH positions. Both lie between the values of the simulated device (which has a
+longer start and slower attention) and of the host that simulates it, for Llama of 135 million
+parameters.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from npuw_layer.options import Options
 SMALLEST_PREFILL = 64
 """Minimum tokens of a prefill model if prompts may be longer."""
 
-SMALLEST_PIECE = 16
+SMALLEST_CHUNK = 16
 """The same minimum if models begin after any number of tokens, and prompts exceed SHORT_PROMPT."""
 
 SHORT_PROMPT = 256
@@ -249,9 +249,9 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
     """Yield the prefill models, ascending by tokens, then by past."""
     largest, longest = lengths.prefill_input, lengths.max_prompt
     pyramid = options.prefill_attention_hint == "PYRAMID"
-    worth = options.reads_pieces and longest > SMALLEST_PREFILL  # one run reads a shorter prompt
+    worth = options.reads_chunks and longest > SMALLEST_PREFILL  # one run reads a shorter prompt
     resumes = options.resumes_prefill or worth
-    smallest = SMALLEST_PIECE if resumes and longest > SHORT_PROMPT else SMALLEST_PREFILL
+    smallest = SMALLEST_CHUNK if resumes and longest > SHORT_PROMPT else SMALLEST_PREFILL
     widths = _widths(largest, smallest if options.prefill_pyramid else largest, resumes)
     for tokens in widths:
         pasts = {0} if pyramid else set[int]()

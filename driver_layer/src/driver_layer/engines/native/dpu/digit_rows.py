@@ -24,10 +24,13 @@ from driver_layer.engines.native.dpu.writer import KernelWriter
 from driver_layer.engines.native.jit.emitter import F32, I1, I32, I64, Emitter, Value
 
 LANES = 16
+"""32-bit lanes of a vector."""
+
 VECTOR = 64
 """Bytes of a vector."""
 
 DIGITS = 3
+"""Signed bytes of a number."""
 
 BLOCK = 512
 """Maximum k of a block: sums of a byte's products are exact in f32."""
