@@ -39,11 +39,12 @@ def shared(submissions: list[Submission], **options: Any) -> tuple[list[int], st
     ("lengths", "expected"),
     [
         ((32, 32), ([0, 1], "prefill_32_slots_2")),
-        ((5, 9, 32), ([0, 1, 2], "prefill_32_slots_4")),
-        ((5, 9, 33, 600, 7), ([0, 1, 4], "prefill_32_slots_4")),
-        ((2,) * 11, ([*range(8)], "prefill_32_slots_8")),
+        ((17, 9, 32), ([0, 1, 2], "prefill_32_slots_4")),
+        ((17, 18, 33, 600, 7), ([0, 1, 4], "prefill_32_slots_4")),
+        ((20,) * 11, ([*range(8)], "prefill_32_slots_8")),
+        ((2, 2, 2), None),  # three short runs compute fewer rows
         ((32,), None),
-        ((33, 5, 5), None),  # first come, first served
+        ((33, 20, 20), None),  # first come, first served
         ((1, 5, 5), None),  # a generate model reads a single token
     ],
 )
@@ -52,9 +53,9 @@ def test_short_prompts_join_the_oldest_one(lengths, expected) -> None:
 
 
 def test_prompts_share_a_run_only_if_it_costs_no_more() -> None:
-    few, enough = waiting(*[20] * 2), waiting(*[20] * 3)
+    few, enough = waiting(*[20] * 3), waiting(*[20] * 4)
     assert shared(few, NPUW_LLM_BATCH_SLOTS="1,8") is None
-    assert shared(enough, NPUW_LLM_BATCH_SLOTS="1,8") == ([0, 1, 2], "prefill_32_slots_8")
+    assert shared(enough, NPUW_LLM_BATCH_SLOTS="1,8") == ([*range(4)], "prefill_32_slots_8")
 
 
 @given(st.lists(st.integers(1, 700), max_size=12), st.sets(st.sampled_from([1, 2, 4, 8, 16])))
@@ -74,19 +75,19 @@ def test_a_shared_run_serves_short_prompts_at_no_more_cost(lengths, slots) -> No
 
 
 def test_continued_and_half_read_conversations_read_alone() -> None:
-    assert shared(waiting(5, 5, keep=3)) is None
-    begun = waiting(5, 5, 5)
+    assert shared(waiting(20, 20, keep=3)) is None
+    begun = waiting(20, 20, 20)
     begun[1].reading = iter(())  # type: ignore[assignment]
     assert shared(begun) == ([0, 2], "prefill_32_slots_2")
 
 
-@pytest.mark.parametrize(("block", "joins"), [(16, None), (17, 2), (64, 2)])
+@pytest.mark.parametrize(("block", "joins"), [(20, None), (21, 2), (64, 2)])
 def test_a_prompt_that_the_prefix_cache_may_hold_is_read_alone(block: int, joins) -> None:
     options = {
         "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
         "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": block,
     }
-    found = shared(waiting(16, 16), **options)
+    found = shared(waiting(20, 20), **options)
     assert (None if found is None else len(found[0])) == joins
 
 

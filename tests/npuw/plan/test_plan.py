@@ -362,9 +362,9 @@ def test_a_longer_prompt_takes_more_chunks(large: Prediction) -> None:
 
 def test_a_few_more_tokens_take_a_small_chunk(large: Prediction) -> None:
     seconds = {one.stage.name: one.seconds for one in large.stages}
-    assert large.ttft(64) == seconds["lm_head"] + seconds["prefill_64"]
-    assert large.ttft(257) == large.ttft(256) + seconds["prefill_16_after_1024"]
-    assert seconds["prefill_16_after_1024"] < seconds["prefill_256_after_256"] / 2
+    assert large.ttft(64) == seconds["lm_head"] + seconds["prefill_64_after_256"]
+    assert large.ttft(257) == large.ttft(256) + seconds["prefill_16_after_256"]
+    assert seconds["prefill_16_after_256"] < seconds["prefill_256_after_256"] / 2
 
 
 def test_several_tokens_of_a_step_share_a_run_of_the_lm_head(tmp_path: Path) -> None:

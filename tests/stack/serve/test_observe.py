@@ -95,16 +95,16 @@ def test_requests_are_shown_in_their_slots(opened: Finish, monkeypatch: pytest.M
         assert (empty["observable"], empty["last_step"]) == (True, None)
         assert [slot["phase"] for slot in empty["slots"]] == ["free", "free"]
         assert (empty["kv"]["capacity"], empty["kv"]["layers"]) == (192, 4)
-        long = asyncio.ensure_future(generate(model, 100, "long"))
+        long = asyncio.ensure_future(generate(model, 128, "long"))
         await gate.requests(1)
-        short = asyncio.ensure_future(generate(model, 20, "short"))
+        short = asyncio.ensure_future(generate(model, 16, "short"))
         await gate.requests(2)
         assert (await get("/npu/state"))["queue"] == 2
         await gate.step()
         state = await get("/npu/state")
         first, second = state["slots"]
         assert (first["request"], first["phase"]) == ("long", "prefilling")
-        assert (first["prompt_tokens"], first["stored_tokens"]) == (100, 64)
+        assert (first["prompt_tokens"], first["stored_tokens"]) == (128, 64)
         assert (second["request"], second["stored_tokens"]) == ("short", 0), "one prompt a step"
         assert (state["queue"], state["last_step"]["kind"]) == (0, "prefill")
         for _ in range(3):
@@ -112,8 +112,8 @@ def test_requests_are_shown_in_their_slots(opened: Finish, monkeypatch: pytest.M
         state = await get("/npu/state")
         first, second = state["slots"]
         assert (first["request"], second["request"]) == ("long", "short")
-        assert first["prefill_chunks"] == [64, 36]
-        assert second["prefill_chunks"] == [20]
+        assert first["prefill_chunks"] == [64, 64]
+        assert second["prefill_chunks"] == [16]
         assert first["copied_bytes"] == second["copied_bytes"] == 0
         assert "2 conversations generate together" in first["variant_reason"]
         assert state["last_step"]["generated"] == 2

@@ -15,16 +15,16 @@ from npuw_layer.options import parse_options
 DEFAULT = plan(parse_options({}))
 
 READ = {
-    1: ["16"],
-    8: ["16"],
-    32: ["64"],
-    64: ["64"],
-    65: ["64", "16 after 1024"],
-    128: ["64", "64 after 1024"],
+    1: ["16 after 256"],
+    8: ["16 after 256"],
+    32: ["16 after 256"] * 2,
+    64: ["64 after 256"],
+    65: ["64 after 256", "16 after 256"],
+    128: ["64 after 256"] * 2,
     256: ["256"],
-    257: ["256", "16 after 1024"],
-    300: ["256", "64 after 1024"],
-    600: ["256", *["64 after 1024"] * 5, "16 after 1024", "16 after 1024"],
+    257: ["256", "16 after 256"],
+    300: ["256", "64 after 256"],
+    600: ["256", "64 after 256", *["64 after 1024"] * 4, *["16 after 1024"] * 2],
     1000: ["1024"],
 }
 """Prefill models that read a prompt at default options, by its tokens."""
@@ -46,7 +46,7 @@ def test_a_prompt_costs_its_own_length(tokens: int, models: list[str]) -> None:
 
 
 def test_tokens_after_stored_ones_cost_their_own_length() -> None:
-    assert read(10, 37) == ["16 after 1024"]
+    assert read(10, 37) == ["16 after 256"]
     assert read(30, 330) == ["16 after 1024"] * 2
     assert read(60, 960) == ["64 after 1024"]
 

@@ -28,7 +28,7 @@ def test_a_short_prompt_uses_a_small_model() -> None:
 
 
 def test_a_small_model_also_begins_after_any_number_of_tokens() -> None:
-    small = [f"prefill_{tokens}{past}" for tokens in (16, 64) for past in ("", "_after_1024")]
+    small = [f"prefill_{tokens}_after_{past}" for tokens in (16, 64) for past in (256, 1024)]
     assert names() == [*small, "prefill_256", "prefill_1024"]
     few = ["prefill_64_after_256", "prefill_256"]
     assert names(MAX_PROMPT_LEN=256) == few, "a short past costs little"

@@ -27,7 +27,8 @@ SMALLEST_CHUNK = 16
 """The same minimum if models begin after any number of tokens, and prompts exceed SHORT_PROMPT."""
 
 SHORT_PROMPT = 256
-"""Longest prompt whose cost of attention is too small to compile models without a past besides."""
+"""Longest past of models that begin after few tokens; attention to so many costs little, so there
+are none that begin without a past."""
 
 ROPE_LEAD = 64
 """Limit of the lead of positions over tokens if rotary factors come from tables; positions need not
@@ -259,7 +260,7 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
             pasts |= set(_growing(tokens, longest - tokens))
         if resumes and tokens in widths[:_RESUMING] and tokens < largest:
             # Prefill may resume after any number of tokens.
-            pasts = {longest, *(pasts if longest > SHORT_PROMPT else ())}
+            pasts = {longest, min(SHORT_PROMPT, longest)} if pyramid else {longest}
         elif lengths.chunk is not None:
             pasts.add(longest - largest)  # prefill begins after complete chunks
         for past in sorted(pasts or {0}):
