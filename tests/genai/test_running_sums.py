@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genai_layer.generation_config import GenerationConfig
+from genai_layer.sampling.candidates import Candidates, softmax, top_p
 from genai_layer.sampling.processors import TokenHistory
 from genai_layer.sampling.running_sums import AsGiven, Falling, RunningSums
 from genai_layer.sampling.sampler import Sampler
@@ -41,7 +42,7 @@ def plain_sums(weights: np.ndarray) -> np.ndarray:
 @settings(max_examples=60)
 @given(
     st.sampled_from(sorted(KINDS)),
-    st.one_of(st.integers(1, 40), st.integers(8193, 60000)),
+    st.one_of(st.integers(1, 40), st.integers(8193, 99000)),
     st.integers(0, 99),
     st.lists(st.floats(0, 1.01), min_size=1, max_size=4),
     st.booleans(),
@@ -93,6 +94,16 @@ def test_few_weights_of_a_large_vocabulary_are_sorted() -> None:
     sums.first_above(0.9)
     sums.first_above(0.5)
     assert order.sorted < 20_000
+
+
+def test_top_p_orders_the_likeliest_of_a_large_vocabulary_alone() -> None:
+    probabilities = softmax(Candidates.of(3 * logits_of("flat", 200_000, 1)))
+    assert len(top_p(probabilities, 0.9).ids) < 20_000
+
+
+def test_top_p_keeps_its_mass_where_a_sample_does_not_show_the_likeliest() -> None:
+    probabilities = softmax(Candidates.of(logits_of("peaked", 50_000, 5)))
+    assert top_p(probabilities, 0.9).total > 0.9
 
 
 def plain_draw(logits, word, temperature, least, mass) -> tuple[int, float]:

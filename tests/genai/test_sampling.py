@@ -102,7 +102,7 @@ def test_top_p_keeps_the_shortest_run_above_the_mass(mass, expected) -> None:
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 4), (0.1, 3), (0.4, 1)])
 def test_min_p_keeps_tokens_not_far_below_the_likeliest(share, expected) -> None:
     filtered = min_p(candidates(0.032, 0.087, 0.644, 0.237), share)
-    assert len(filtered.ids) == expected
+    assert np.count_nonzero(filtered.values) == expected
 
 
 @pytest.mark.parametrize(("count", "expected"), [(1, {3}), (2, {3, 1}), (9, {0, 1, 2, 3})])
@@ -119,14 +119,36 @@ def test_top_k_keeps_the_order_of_a_heap() -> None:
     assert top_k(candidates(4, 1, 3, 5, 2), 3).ids.tolist() == [2, 0, 3]
 
 
+def plain_heap_order(values: np.ndarray, count: int) -> list[int]:
+    """Return the places that make_heap of the first, pop_heap and push_heap leave in libstdc++."""
+    heap = list(range(count))
+
+    def rise(hole: int, top: int, place: int) -> None:
+        while hole > top and values[heap[parent := (hole - 1) // 2]] > values[place]:
+            heap[hole], hole = heap[parent], parent
+        heap[hole] = place
+
+    def sink(top: int, length: int, place: int) -> None:
+        hole = top
+        while (child := 2 * hole + 2) <= length:
+            if child == length or values[heap[child]] > values[heap[child - 1]]:
+                child -= 1
+            heap[hole], hole = heap[child], child
+        rise(hole, top, place)
+
+    for top in reversed(range(count // 2)):
+        sink(top, count, heap[top])
+    for place in range(count, len(values)):
+        if values[place] > values[heap[0]]:
+            sink(0, count - 1, heap[-1])
+            rise(count - 1, 0, place)
+    return heap
+
+
 @given(arrays(np.float32, st.integers(2, 3000), elements=st.integers(-99, 99)), st.data())
 def test_heap_order_is_that_of_a_heap_filled_one_by_one(values, data) -> None:
     count = data.draw(st.integers(1, len(values) - 1))
-    places = largest_in_heap_order(values, count)
-    smallest = values[places[0]]
-    assert sorted(values[places]) == sorted(values)[-count:]
-    assert all(values[places[i]] >= values[places[(i - 1) // 2]] for i in range(1, count))
-    assert (values[places] >= smallest).all()
+    assert largest_in_heap_order(values, count).tolist() == plain_heap_order(values, count)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Candidates of a draw: top-k, softmax, min-p and top-p; the draw; the score that a model gives.
 
 A seeded draw goes through the candidates of top_k in the order in which the C++ standard library's
-heap holds them, so the heap is followed element by element.
+heap holds them, so the heap is followed element by element. Python's heapq moves elements as
+libstdc++ does: a hole sinks to a leaf, always to the smaller child, of equal ones to the right one;
+then the last element rises from there.
 
 Source: formulas and order of openvino_genai, docs/reference/genai.md#sampling. Sums are f32 from
 the first element to the last, as there, so that a seed draws the same tokens. The algorithms of
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from heapq import heapify, heappop, heappush
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -30,59 +34,31 @@ def largest_in_heap_order(values: npt.NDArray[np.float32], count: int) -> npt.ND
         values: f32 [n].
         count: number of places, at least 1 and less than n.
     """
-    heap = _Heap(values[:count].tolist())
+    visited, places = values[:count].tolist(), [np.arange(count)]
+    heap = visited.copy()
+    heapify(heap)
     begin, span = count, max(_FIRST_SPAN, count)
     while begin < len(values):
         # A span has a few values above the smallest one kept before it; only these are visited.
-        end = min(begin + span, len(values))
-        above = np.flatnonzero(values[begin:end] > heap.smallest) + begin
-        for place in above.tolist():
-            value = float(values[place])
-            if value > heap.smallest:
-                heap.replace_smallest(value, place)
-        begin, span = end, 2 * span
-    return np.array(heap.places, np.int64)
+        above = np.flatnonzero(values[begin : begin + span] > heap[0]) + begin
+        found = values[above].tolist()
+        for value in found:
+            if value > heap[0]:
+                heappop(heap)
+                heappush(heap, value)
+        visited += found
+        places.append(above)
+        begin, span = begin + span, 2 * span
+    every = np.concatenate(places)
+    high = values[every] >= heap[0]
+    return every[high][_positions(heap, [*compress(visited, high.tolist())])]
 
 
-class _Heap:
-    """Binary heap of (value, place) with the smallest value on top."""
-
-    def __init__(self, values: list[float]) -> None:
-        self._values = values
-        self.places = list(range(len(values)))
-        for hole in reversed(range(len(values) // 2)):
-            self._sink(hole, len(values), values[hole], self.places[hole])
-
-    @property
-    def smallest(self) -> float:
-        return self._values[0]
-
-    def replace_smallest(self, value: float, place: int) -> None:
-        """Remove the top, and add an element, as pop_heap and push_heap do one after the other."""
-        last = len(self._values) - 1
-        if last:
-            self._sink(0, last, self._values[last], self.places[last])
-        self._rise(last, 0, value, place)
-
-    def _sink(self, hole: int, length: int, value: float, place: int) -> None:
-        """Move a hole down to a leaf, always to the smaller child; then let an element rise."""
-        values, places, top = self._values, self.places, hole
-        while (right := 2 * hole + 2) < length:
-            child = right - 1 if values[right] > values[right - 1] else right
-            values[hole], places[hole] = values[child], places[child]
-            hole = child
-        if right == length:
-            values[hole], places[hole] = values[right - 1], places[right - 1]
-            hole = right - 1
-        self._rise(hole, top, value, place)
-
-    def _rise(self, hole: int, top: int, value: float, place: int) -> None:
-        """Move a hole up while its parent is larger than an element; put the element there."""
-        values, places = self._values, self.places
-        while hole > top and values[parent := (hole - 1) // 2] > value:
-            values[hole], places[hole] = values[parent], places[parent]
-            hole = parent
-        values[hole], places[hole] = value, place
+def _positions(numbers: list[float], among: list[float]) -> npt.NDArray[np.int64]:
+    """Return the positions of numbers in a list, by the identity of each, as some are equal."""
+    objects, wanted = (np.fromiter(map(id, of), np.int64) for of in (among, numbers))
+    order = objects.argsort()
+    return order[objects[order].searchsorted(wanted)]
 
 
 @cache
@@ -109,6 +85,16 @@ class Candidates:
         """Return the candidates at some places."""
         return Candidates(self.ids[places], self.values[places])
 
+    def few(self, chosen: npt.NDArray[np.bool_]) -> Candidates | None:
+        """Return the chosen candidates; None if more than half are chosen.
+
+        Args:
+            chosen: bool [n].
+        """
+        if 2 * np.count_nonzero(chosen) > len(chosen):
+            return None
+        return self.kept(np.flatnonzero(chosen))
+
 
 def top_k(candidates: Candidates, count: int) -> Candidates:
     """Keep the ``count`` highest logits, in the order in which a heap holds them."""
@@ -129,14 +115,23 @@ def softmax(candidates: Candidates, temperature: float = 1.0) -> Candidates:
     logits = candidates.values
     with np.errstate(over="ignore"):
         scale = np.minimum(np.float32(1) / np.float32(temperature), _LARGEST)
-        weights = np.exp((logits - logits.max()) * scale)
-    return Candidates(candidates.ids, weights / RunningSums(AsGiven(weights)).total)
+        weights = logits - logits.max()
+        weights *= scale
+    np.exp(weights, out=weights)
+    weights /= RunningSums(AsGiven(weights)).total
+    return Candidates(candidates.ids, weights)
 
 
 def min_p(candidates: Candidates, share: float) -> Candidates:
-    """Drop tokens below ``share`` of the highest probability; at least one token stays."""
+    """Drop tokens below ``share`` of the highest probability; at least one token stays.
+
+    If only a few are dropped, they stay with weight 0, with which none is drawn.
+    """
     weights = candidates.values
-    return candidates.kept(np.flatnonzero(weights >= np.float32(share) * weights.max()))
+    likely = weights >= np.float32(share) * weights.max()
+    if few := candidates.few(likely):
+        return few
+    return Candidates(candidates.ids, np.where(likely, weights, np.float32(0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +164,31 @@ def all_of(candidates: Candidates) -> Lots:
 
 def top_p(candidates: Candidates, mass: float) -> Lots:
     """Keep the shortest run of likeliest tokens whose sum exceeds ``mass``, likeliest first."""
-    sums = RunningSums(Falling(candidates.values))
+    weights = candidates.values
+    likely = candidates.few(weights >= _level(weights, mass))
+    lots = likely and _falling(likely, mass)
+    return lots if lots and lots.end else _falling(candidates, mass)
+
+
+def _falling(candidates: Candidates, mass: float) -> Lots:
+    """Return candidates, likeliest first; the last one is the first whose sum exceeds ``mass``."""
+    weights = candidates.values
+    equal = weights.min() == weights.max()
+    sums = RunningSums(AsGiven(weights) if equal else Falling(weights))
     return Lots(candidates.ids, sums, sums.first_above(mass))
+
+
+_SAMPLE = 1024
+_SURE = 0.7
+"""Share of the weights beyond ``mass`` that are dropped; less than 1, as a sample is not exact."""
+
+
+def _level(weights: npt.NDArray[np.float32], mass: float) -> np.float32:
+    """Return a level such that weights not below it probably exceed ``mass`` in sum."""
+    step = max(len(weights) // _SAMPLE, 1)
+    sample = np.sort(weights[::step])
+    smaller = step * sample[:-1].cumsum(dtype=np.float64)
+    return sample[smaller.searchsorted(_SURE * (float(weights.sum()) - mass))]
 
 
 _WORDS = np.float32(1 << 32)

@@ -18,14 +18,18 @@ import numpy.typing as npt
 
 Weights = npt.NDArray[np.float32]
 """f32 [n], not negative."""
+Indices = npt.NDArray[np.int64]
+Sums = npt.NDArray[np.float64]
 
 _FEW = 8192
-"""Weights that are one block: adding them one by one costs less than to choose some."""
+"""Weights that are one block: adding them one by one costs less than choosing some."""
 _BLOCK = 1024
+_JUMP = 64
+"""Most blocks added at once: their arrays stay in the processor's cache."""
 _MARGIN = 1 / 256
-"""Share of a sum by which sums of rough weights may miss it."""
-_TIES = 16
-"""Weights between two multiples that are worth a look at the sum before each."""
+"""Share of the missing sum by which a sum of rough weights may miss it."""
+_TIES = 64
+"""Most weights between two multiples for which the sums before them are computed."""
 _SIGNIFICANT = 2.0**24
 """Multiples of its unit at which a sum reaches the next power of two."""
 _TINY = 2.0**-100
@@ -44,9 +48,9 @@ class Place:
 class Order(Protocol):
     """Order of weights, in blocks of some hundreds."""
 
-    starts: npt.NDArray[np.int64]
+    starts: Indices
     """Ranks of the first weights of the blocks, and the number of weights."""
-    rough: npt.NDArray[np.float64]
+    rough: Sums
     """Approximate sums before the blocks, and after all."""
 
     def some(self, first: int, end: int) -> Weights:
@@ -57,12 +61,14 @@ class Order(Protocol):
         """Return the weights of some blocks, in order."""
         ...
 
-    def ties_in_order(self, some: Weights, ties: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the indices of some of the weights of ``some`` in order."""
-        ...
+    def before(self, some: Weights, units: Weights, ties: Indices) -> tuple[Indices, Sums]:
+        """Return ties in order, and the sum of the units before each.
 
-    def before(self, some: Weights, tie: int, units: Weights) -> float:
-        """Return the sum of the units of the weights of ``some`` that precede one of them."""
+        Args:
+            some: weights that ``some`` returned.
+            units: their units, 0 at ties.
+            ties: indices of at least one weight, rising.
+        """
         ...
 
     def index(self, place: Place) -> int:
@@ -74,20 +80,12 @@ class Order(Protocol):
         ...
 
 
-def _one_block(weights: Weights) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return starts and rough sums of a single block, whose sum nothing depends on."""
-    return np.array([0, len(weights)]), np.zeros(2)
-
-
 class AsGiven:
     """Order of weights as they are given."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        if len(weights) <= _FEW:
-            self.starts, self.rough = _one_block(weights)
-            return
-        self.starts = np.array([*range(0, len(weights), _BLOCK), len(weights)])
+        self.starts = np.array([0, *range(_FEW, len(weights), _BLOCK), len(weights)])
         self.rough = np.zeros(len(self.starts))
         np.add.reduceat(weights, self.starts[:-1]).cumsum(dtype=np.float64, out=self.rough[1:])
 
@@ -97,13 +95,10 @@ class AsGiven:
 
     ordered = some
 
-    def ties_in_order(self, some: Weights, ties: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return rising indices as they are."""
-        return ties
-
-    def before(self, some: Weights, tie: int, units: Weights) -> float:
-        """Return the sum of the units before an index."""
-        return float(units[:tie].sum())
+    def before(self, some: Weights, units: Weights, ties: Indices) -> tuple[Indices, Sums]:
+        """Return the indices as they are, and the sums before them."""
+        pieces = np.add.reduceat(units, np.concatenate(([0], ties)))
+        return ties, pieces[:-1].cumsum(dtype=np.float64)
 
     def index(self, place: Place) -> int:
         """Return the rank."""
@@ -123,11 +118,9 @@ class Falling:
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        if len(weights) <= _FEW:
-            self.starts, self.rough = _one_block(weights)
-            self._keys, self._bounds = np.zeros(len(weights), np.uint16), np.zeros(2, np.uint16)
-            return
-        self._keys = (weights.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        self._keys = np.empty(len(weights), np.uint16)
+        shift = 16 if len(weights) > _FEW else 31  # few weights share a key, and so a block
+        np.right_shift(weights.view(np.uint32), shift, out=self._keys, casting="unsafe")
         counts = np.bincount(self._keys)
         keys = np.flatnonzero(counts)[::-1]
         ends = counts[keys].cumsum()
@@ -144,20 +137,18 @@ class Falling:
         chosen = self._keys >= self._bounds[end]
         if first:
             chosen &= self._keys < self._bounds[first]
-        return np.compress(chosen, self._weights)
+        return self._weights[np.flatnonzero(chosen)]
 
     def ordered(self, first: int, end: int) -> Weights:
         """Return the weights of some blocks, sorted."""
         weights = self.some(first, end)
         return weights if weights.min() == weights.max() else np.sort(weights)[::-1]
 
-    def ties_in_order(self, some: Weights, ties: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the indices, those of larger weights first."""
-        return ties[np.argsort(-some[ties])]
-
-    def before(self, some: Weights, tie: int, units: Weights) -> float:
-        """Return the sum of the units of larger weights."""
-        return float(units @ (some > some[tie]))
+    def before(self, some: Weights, units: Weights, ties: Indices) -> tuple[Indices, Sums]:
+        """Return the indices, those of larger weights first, and the sums of larger weights."""
+        falling = ties[np.argsort(-some[ties])]
+        values, groups = np.unique(some[falling], return_inverse=True)
+        return falling, np.array([units @ (some > value) for value in values], float)[groups]
 
     def index(self, place: Place) -> int:
         """Return the index of the weight at a place."""
@@ -217,7 +208,9 @@ class RunningSums:
         """Return the weights of some blocks in order, and the sum after each."""
         if (block, end) not in self._added:
             weights = self.order.ordered(block, end)
-            sums = np.cumsum(np.concatenate(([before], weights)), dtype=np.float32)[1:]
+            sums = weights.copy()
+            sums[0] += before
+            sums = sums.cumsum()
             self._added[block, end] = weights, sums
         return self._added[block, end]
 
@@ -237,11 +230,13 @@ class RunningSums:
             return block + 1, None
         power = 2.0 ** np.frexp(before)[1] if before > _TINY else _TINY
         aim = min(power, limit)
-        place, margin = aim - float(before) + float(rough[block]), _MARGIN * aim
-        end = int(np.searchsorted(rough, place - margin)) - 1
-        if end > block:
+        missing = aim - float(before)
+        place, margin = float(rough[block]) + missing, _MARGIN * missing
+        end = int(rough.searchsorted(place - margin)) - 1
+        if end > block + 1:  # a single block is added one by one as fast
+            end = min(end, block + _JUMP)
             return end, _added(self.order, self.order.some(block, end), before)
-        end = max(int(np.searchsorted(rough, place + margin)), block + 1)
+        end = max(int(rough.searchsorted(place + margin)), block + 1)
         return min(end, len(rough) - 1), None
 
 
@@ -258,15 +253,16 @@ def _added(order: Order, some: Weights, before: np.float32) -> np.float32 | None
     unit = float(np.spacing(before))
     parts = some * np.float32(1 / unit)
     units = np.rint(parts)
-    ties = np.flatnonzero(np.abs(parts - units) == 0.5)
+    parts -= units
+    ties = (np.abs(parts, out=parts) == 0.5).nonzero()[0]
     if len(ties) > _TIES:
         return None
-    units[ties] = 0
     count, done = float(before) / unit, 0.0
-    for tie in order.ties_in_order(some, ties):
-        earlier = order.before(some, tie, units)
-        count += earlier - done + float(np.floor(parts[tie]))
-        count += count % 2  # a tie is rounded to the even multiple
-        done = earlier
+    if len(ties):
+        units[ties] = 0
+        for tie, earlier in zip(*order.before(some, units, ties), strict=True):
+            count += float(earlier) - done + float(some[tie]) // unit
+            count += count % 2  # a tie is rounded to the even multiple
+            done = float(earlier)
     count += float(units.sum()) - done  # exact: integers below 2 ** 24
     return np.float32(count * unit) if count <= _SIGNIFICANT else None
