@@ -19,6 +19,7 @@ import numpy as np
 import openvino
 import pytest
 from hypothesis import settings
+from tests.compiled_once import stages_compiled_once
 from tests.signal_stack import use_own_signal_stack
 
 from compiler_layer import compile as to_blob
@@ -235,6 +236,13 @@ def what_outlives_a_file_is_searched_no_more() -> Iterator[None]:
     yield
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def stages_are_compiled_once(shared_folder: Path) -> Iterator[None]:
+    """Compile each stage of a split model once in this run, for all its processes."""
+    with stages_compiled_once(shared_folder / "compiled"):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
