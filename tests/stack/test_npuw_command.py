@@ -170,7 +170,9 @@ def test_the_help_has_examples(command, argv) -> None:
 @pytest.mark.long
 def test_programs_are_extracted_from_an_exported_model(command, demo, tmp_path) -> None:
     blob = tmp_path / "demo.blob"
+    lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 192}
     config = {"BLOB_PATH": str(blob), "EXPORT_BLOB": "YES", "CACHE_MODE": "OPTIMIZE_SPEED"}
+    config |= lengths
     Core().compile_model(demo, "NPU", config)
     done = command("npuw", "extract", blob, tmp_path / "programs")
     assert done.returncode == 0, done.stderr

@@ -37,7 +37,11 @@ from npuw_layer.storage.read_model import read_model
 
 FILES = Path(__file__).parents[3] / "goldens" / "fp8"
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
-LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+LENGTHS = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 128,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "NPUW_LLM_PREFILL_PYRAMID": "NO",
+}
 RESOLVED = {"NPUW_LLM_OPTIMIZE_FP8": "YES"}
 CHUNKS = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 TYPES = pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2"])

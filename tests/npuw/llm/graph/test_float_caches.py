@@ -16,7 +16,11 @@ from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import OptionError, StateError
 from npuw_layer.options import parse_options
 
-LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+LENGTHS = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 128,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "NPUW_LLM_PREFILL_PYRAMID": "NO",
+}
 IDS = np.random.default_rng(3).integers(3, 90, (1, 101))
 
 

@@ -13,7 +13,11 @@ from tests.npuw.conftest import ask, caches_of
 from npuw_layer import Core
 from npuw_layer.errors import OptionError
 
-LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
+LENGTHS = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 128,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "NPUW_LLM_PREFILL_PYRAMID": "NO",
+}
 SMALL = {**LENGTHS, "KV_CACHE_PRECISION": "i8"}
 
 
