@@ -101,8 +101,7 @@ def test_steps_of_several_tokens_have_models_of_one_token_beside_them(tokens, st
     if step == 1:
         assert found.singles == ()
         return
-    assert [stage.past for stage in found.singles] == [stage.past for stage in found.generate]
-    assert {stage.tokens for stage in found.singles} == {1}
+    assert found.singles == plan(parse_options({})).generate  # equal programs round equally
     names = [stage.name for stage in found.stages]
     assert len(set(names)) == len(names)
 

@@ -74,10 +74,10 @@ class Stage:
         if self.kind is StageKind.HEAD:
             return "lm_head" if self.tokens == 1 else f"lm_head_{self.tokens}"
         together = f"_slots_{self.slots}" if self.slots > 1 else ""
-        if self.kind is StageKind.GENERATE:
+        if self.kind is StageKind.GENERATE and self.tokens == 1:
             return f"generate_{self.capacity}{together}"
         after = f"_after_{self.past}" if self.past else ""
-        return f"prefill_{self.tokens}{after}{together}"
+        return f"{self.kind.value}_{self.tokens}{after}{together}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,8 @@ class LLMPlan:
     batched: tuple[Stage, ...] = ()
     """Generate models for several conversations together (NPUW_LLM_BATCH_SLOTS)."""
     singles: tuple[Stage, ...] = ()
-    """Generate models of one token with the pasts of ``generate``; empty if those take one."""
+    """Generate models of one token with the capacities of ``generate``; empty if those take one.
+    They are those of a plan for steps of one token, so they compute equal values."""
     shared: tuple[Stage, ...] = ()
     """Prefill models that read a short prompt of each of several conversations, ascending by
     slots."""
@@ -190,7 +191,7 @@ def plan(options: Options) -> LLMPlan:
     rows = sorted({1, tokens, *slots}) if options.cuts_head else []
     heads = [Stage(StageKind.HEAD, count, 0) for count in rows]
     batched = [Stage(StageKind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
-    singles = [Stage(StageKind.GENERATE, 1, stage.past) for stage in generate if tokens > 1]
+    singles = [Stage(StageKind.GENERATE, 1, size - 1) for size in sizes if tokens > 1]
     # Isolated attention is a submodel that serves one conversation.
     sharing = slots if "prefill" not in options.isolated_attention else []
     shared = [Stage(StageKind.PREFILL, SHARED_PROMPT, 0, count) for count in sharing]

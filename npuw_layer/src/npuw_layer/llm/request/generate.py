@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.compiled import CompiledLLM
@@ -70,10 +71,14 @@ class Generate:
         self.variant, self.selected_for = other.variant, other.selected_for
 
     def move_on(self) -> None:
-        """Move from a full variant to the next larger one; the last one stays."""
-        stored, last = self._cache.rows.tokens, len(self._variants) - 1
-        while self.variant < last and stored >= self._plan.generate[self.variant].past:
-            self.variant += 1
+        """Move from a variant that is full to the next larger one; the last one stays."""
+        self.variant = self._with_room(self._singles)
+
+    def _with_room(self, models: Sequence[Submodel]) -> int:
+        """Return the index of the model to run: that of the variant, or a larger one with room."""
+        stored, last = self._cache.rows.tokens, len(models) - 1
+        larger = (at for at in range(self.variant, last) if stored < models[at].stage.past)
+        return next(larger, last)
 
     def run(self, tokens: NewTokens, target: LogitsTarget | None) -> Array | None:
         """Read tokens after the stored ones, and compute the logits of all new tokens.
@@ -87,7 +92,8 @@ class Generate:
         """
         self.move_on()
         count = len(tokens)
-        variant = self.last = (self._variants if count > 1 else self._singles)[self.variant]
+        models = self._variants if count > 1 else self._singles
+        variant = self.last = models[self._with_room(models)]
         if self._head is None:
             variant.run(tokens, direct=False)
             logits = variant.output(count)
