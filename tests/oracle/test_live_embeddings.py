@@ -37,7 +37,8 @@ class Model:
         self.drawn = drawn
 
     def ours(self, options: dict[str, Any]) -> Callable[[int, int], np.ndarray]:
-        config = options | {"INFERENCE_PRECISION_HINT": "f32"}
+        own = {"INFERENCE_PRECISION_HINT": "f32", "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+        config = own | options
         return self._teller(Core().compile_model(self.path, "NPU", config), None)
 
     def theirs(self, device: str, options: dict[str, Any]) -> Callable[[int, int], np.ndarray]:

@@ -35,10 +35,11 @@ LENGTHS = {
     "NPUW_LLM_MIN_RESPONSE_LEN": 64,
     "INFERENCE_PRECISION_HINT": "f32",
 }
-CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
+CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+SEVERAL_LENGTHS = CHUNKED | {"NPUW_LLM_PREFILL_PYRAMID": "YES"}
 WAYS: dict[str, dict[str, Any]] = {
     "whole": LENGTHS | {"NPUW_LLM_PREFILL_HINT": "STATIC"},
-    "pyramid": CHUNKED | {"NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID"},
+    "pyramid": SEVERAL_LENGTHS | {"NPUW_LLM_GENERATE_ATTENTION_HINT": "PYRAMID"},
     "static, V as it is": CHUNKED
     | {"NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC", "NPUW_LLM_OPTIMIZE_V_TENSORS": "NO"},
     "host flash attention": CHUNKED
@@ -135,7 +136,7 @@ def begin(grouped: Path) -> Callable[..., Talk]:
         if key not in compiled:
             core = Core(device=InterpreterDevice())
             path = grouped / f"{kind}.xml"
-            compiled[key] = core.compile_model(path, "NPU", CHUNKED | options)
+            compiled[key] = core.compile_model(path, "NPU", SEVERAL_LENGTHS | options)
         return Talk(compiled[key].create_infer_request())
 
     return start

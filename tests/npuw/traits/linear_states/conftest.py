@@ -21,7 +21,8 @@ LENGTHS = {
     "NPUW_LLM_MIN_RESPONSE_LEN": 64,
     "INFERENCE_PRECISION_HINT": "f32",
 }
-CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
+CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+SEVERAL_LENGTHS = CHUNKED | {"NPUW_LLM_PREFILL_PYRAMID": "YES"}
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +46,7 @@ def begin(lfm2: Callable[[str], Path]) -> Callable[..., Talk]:
         key = repr(sorted(options.items()))
         if key not in compiled:
             core = Core(device=InterpreterDevice())
-            compiled[key] = core.compile_model(lfm2("fp16"), "NPU", CHUNKED | options)
+            compiled[key] = core.compile_model(lfm2("fp16"), "NPU", SEVERAL_LENGTHS | options)
         return Talk(compiled[key].create_infer_request())
 
     return start

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.npuw.conftest import Talk
-from tests.npuw.traits.linear_states.conftest import CHUNKED, LENGTHS, PROMPT, distance
+from tests.npuw.traits.linear_states.conftest import (
+    CHUNKED,
+    LENGTHS,
+    PROMPT,
+    SEVERAL_LENGTHS,
+    distance,
+)
 
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.writers.openvino_ir import write_ir
@@ -18,7 +24,7 @@ from npuw_layer import Core
 
 WAYS: dict[str, dict[str, Any]] = {
     "whole": LENGTHS | {"NPUW_LLM_PREFILL_HINT": "STATIC"},
-    "in chunks": CHUNKED,
+    "in chunks": SEVERAL_LENGTHS,
     "several tokens at once, with its own head": CHUNKED
     | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8, "NPUW_LLM_SHARED_HEAD": "NO"},
     "transposed, not folded": CHUNKED | {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES", "NPUW_FOLD": "NO"},
