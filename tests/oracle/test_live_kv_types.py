@@ -39,7 +39,8 @@ def xml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ours(xml: Path, steps: Steps = STEPS, **options: Any) -> np.ndarray:
     """Return the logits of a prompt and of some steps."""
-    config = LENGTHS | {"INFERENCE_PRECISION_HINT": "f32"} | options
+    own = {"INFERENCE_PRECISION_HINT": "f32", "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+    config = LENGTHS | own | options
     request = Core().compile_model(xml, "NPU", config).create_infer_request()
     return np.stack([ask(request, IDS[None, begin:end], begin) for begin, end in steps])
 

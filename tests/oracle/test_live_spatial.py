@@ -62,7 +62,8 @@ def test_logits_of_blocks_in_token_tiles_equal_npuws(
     asked = LENGTHS | WAYS[way] | {"NPUW_SPATIAL_NWAY": 24}
     real = ON_CPU | EXACT | FLOATS | asked | {"NPUW_SPATIAL_DYN": "NO"}
     theirs = ov.Core().compile_model(path, "NPU", real)
-    ours = Core().compile_model(path, "NPU", asked | {"INFERENCE_PRECISION_HINT": "f32"})
+    own = {"INFERENCE_PRECISION_HINT": "f32", "NPUW_LLM_PREFILL_PYRAMID": "NO"}
+    ours = Core().compile_model(path, "NPU", asked | own)
     requests = [each.create_infer_request() for each in (theirs, ours)]
     for length in (20, 128, 25):
         expected, found = (say(request, np.arange(length) * 7 % 97) for request in requests)

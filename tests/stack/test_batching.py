@@ -24,6 +24,7 @@ EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
 CONFIG = {
     "NPUW_LLM_MAX_PROMPT_LEN": 128,
     "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+    "NPUW_LLM_PREFILL_PYRAMID": "NO",
     "NPUW_LLM_BATCH_SLOTS": 4,
     "INFERENCE_PRECISION_HINT": "f32",
 }
