@@ -31,6 +31,7 @@ class Run:
     """Numbers of tokens before the steps with candidates."""
 
     def go(self, tokens: int, accepted: Callable[[], int], foretold: bool = False) -> None:
+        self.payoff.begin()
         end, reads = self.tokens + tokens, 5 if self.read else 0
         while self.tokens < end:
             likely = foretold and self.payoff.allows(0, likely=True)
@@ -64,6 +65,22 @@ def test_no_text_loses_a_twentieth(times, read, chances, seed) -> None:
     for chance in chances:
         run.go(700, lambda chance=chance: int((random.random(5) < chance).cumprod().sum()))
     assert run.speed >= 0.95
+
+
+@pytest.mark.parametrize("before", ["without candidates", "accepted", "rejected"])
+@pytest.mark.parametrize("times", [1.8, 2.6])
+def test_no_short_text_loses_a_twentieth_whatever_came_before(before: str, times: float) -> None:
+    """Savings of a long text, or its gains, are not lost at once in the next one."""
+    run = Run(times * PLAIN)
+    if before == "without candidates":
+        for _ in range(2000):
+            run.payoff.note_plain(PLAIN)
+    else:
+        run.go(2000, lambda: 7 * (before == "accepted"))
+    for _ in range(20):
+        spent = run.time, run.tokens
+        run.go(64, lambda: 0)
+        assert (run.tokens - spent[1]) * PLAIN / (run.time - spent[0]) >= 0.95
 
 
 @pytest.mark.parametrize("read", [0.0, 2.0])
@@ -114,3 +131,11 @@ def test_tokens_that_are_read_again_are_a_loss_of_the_candidates() -> None:
     assert payoff.allows(0)
     payoff.note_again(5 * PLAIN)
     assert not payoff.allows(0)
+
+
+def test_close_choices_are_expected_until_some_were_not_close_and_after_one_that_was() -> None:
+    payoff, expected = Payoff(), list[bool]()
+    for close in [*[False] * 20, True, *[False] * 20]:
+        payoff.note_choice(close)
+        expected.append(payoff.expects_close)
+    assert (expected[0], expected[19], expected[20], expected[-1]) == (True, False, True, False)

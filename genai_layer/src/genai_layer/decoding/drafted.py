@@ -15,19 +15,21 @@ from collections.abc import Sequence
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
+from genai_layer.decoding.payoff import AlwaysPays
 from genai_layer.decoding.reads import Decoding, Drafter, Read, Task
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 
 _FEW = 16
-"""Tokens that are read again at once when candidates stop to pay."""
+"""Tokens that are read again before a choice is close."""
 
 
 def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
     """Generate one text with candidates, and pass it to the sink as it grows."""
     sequence, sampler = task.new_sequence(), task.new_sampler()
-    verifier, times = _Verifier(task, sequence, sampler), _StepTimes(task, drafter)
+    payoff = drafter.count.payoff
+    verifier, times = _Verifier(task, sequence, sampler, payoff), _StepTimes(task, drafter)
     echo(task, sequence)
     drafter.begin()
     new, past, exact = task.prompt, 0, 0
@@ -47,8 +49,9 @@ def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
         most = task.limits.tokens - len(sequence.tokens) - 1
         drafts = most > 0 and not verifier.is_close and not sequence.ended
         candidates = times.draft([*task.prompt, *sequence.tokens], most) if drafts else []
-        # While candidates do not pay, a close choice would be the dearer the later it comes.
-        repairs = drafts and times.paused and 0 < past - exact <= _FEW
+        # Without candidates, a close choice would be the dearer the later it comes.
+        waits = times.paused or (payoff.expects_close and not candidates)
+        repairs = drafts and waits and 0 < past - exact <= _FEW
         if verifier.is_close or repairs:
             for token in sequence.tokens[exact - len(task.prompt) : -1]:
                 yield Read([[token]], exact)
@@ -66,6 +69,7 @@ class _StepTimes:
     def __init__(self, task: Task, drafter: Drafter) -> None:
         self._model, self._drafter = task.model, drafter
         self._payoff = drafter.count.payoff
+        self._payoff.begin()
         self._inferred: float | None = None
         self._reads, self._drafting = 0, 0.0
         self.paused = False
@@ -108,7 +112,10 @@ class _StepTimes:
 class _Verifier:
     """Choice of the tokens of each step."""
 
-    def __init__(self, task: Task, sequence: GeneratedSequence, sampler: Sampler) -> None:
+    def __init__(
+        self, task: Task, sequence: GeneratedSequence, sampler: Sampler, payoff: AlwaysPays
+    ) -> None:
+        self._payoff = payoff
         self._task, self._sequence, self._sampler = task, sequence, sampler
         self._history = TokenHistory(task.prompt, sequence.tokens)
         self._inferences = len(task.raw.token_infer_durations)
@@ -133,8 +140,7 @@ class _Verifier:
         before, ready = len(sequence.tokens), task.times.now()
         self.accepted, self.is_close = 0, False
         for row, candidate in zip(logits, [*candidates, None], strict=True):
-            if not exact and self._sampler.is_close(row, self._history):
-                self.is_close = True
+            if not exact and self._is_close(row):
                 break
             watch = Stopwatch()
             token = self._sampler.next_token(row, self._history)
@@ -149,6 +155,11 @@ class _Verifier:
             task.times.note(chosen, ready)
             self._join_durations()
         return chosen
+
+    def _is_close(self, logits: Logits) -> bool:
+        self.is_close = self._sampler.is_close(logits, self._history)
+        self._payoff.note_choice(self.is_close)
+        return self.is_close
 
     def _join_durations(self) -> None:
         """Add the durations of inferences without tokens of their own to that of the last one."""

@@ -1,10 +1,10 @@
 """Payoff of candidates: whether steps with candidates take less time than plain ones.
 
 A step with candidates runs a longer program, and before it often a draft model. Where few of them
-are accepted, plain steps of one token are faster. The times of both are measured: the loss is the
-time of steps with candidates less that of plain steps for the same tokens, and candidates are
-drafted while the loss is a small share of the time. A loss is forgotten slowly; so drafting is
-tried again, the later the more a try costs.
+are accepted, plain steps of one token are faster. The times of both are measured. Time that may be
+lost is saved, a small share of the time that passes, but not more than about one try costs: so
+tries are never close together, and even a short text loses little. What candidates lose is paid
+from the savings, and what they gain is added, again up to a limit.
 """
 
 from __future__ import annotations
@@ -12,16 +12,27 @@ from __future__ import annotations
 import statistics
 from collections import deque
 
-_SHARE = 0.03
-"""Share of the time that may be lost."""
-_FORGOTTEN = 512
-"""Plain steps in whose time times and losses are forgotten."""
+_SHARE = 0.025
+"""Share of the time that is saved."""
+_SAVED = 2
+"""Most plain steps whose time is saved from that share; enough for a try of any cost."""
+_GAINED = 6
+"""Most plain steps whose time is saved from gains of a text, for its steps that do not pay."""
+_OWED = 16
+"""Most plain steps whose time is owed, so that no loss ends candidates for good."""
+_OFTEN = 1 / 32
+"""Share of close choices from which a text is read again before the next one."""
+_RECENT = 16
+"""Choices by which that share is estimated."""
 _ENOUGH = 3
 """Plain steps whose time is known before the first candidates."""
 
 
 class AlwaysPays:
     """Payoff of candidates that are drafted for each step."""
+
+    def begin(self) -> None:
+        """Begin a text."""
 
     def allows(self, reads: int, likely: bool = False) -> bool:
         """Return whether candidates may be drafted.
@@ -49,6 +60,14 @@ class AlwaysPays:
     def note_again(self, took: float) -> None:
         """Note the time of reading tokens again, which candidates made necessary."""
 
+    def note_choice(self, close: bool) -> None:
+        """Note whether a choice after candidates was close, so that tokens are read again."""
+
+    @property
+    def expects_close(self) -> bool:
+        """True if such a choice is likely to follow soon."""
+        return False
+
 
 class Payoff(AlwaysPays):
     """Payoff by measured times, in any unit; generations of one pipeline share it."""
@@ -56,17 +75,24 @@ class Payoff(AlwaysPays):
     def __init__(self) -> None:
         self._plain: deque[float] = deque(maxlen=9)
         """Times of the last plain steps."""
-        self._time = 0.0
-        self._lost = 0.0
+        self._saved = 0.0
+        """Time that may be lost; negative if more than the savings was lost."""
         self._risk: float | None = None
         """Loss of the last step that did not pay, without drafting; None before candidates."""
         self._read = 0.0
         """Time of an inference of the draft model."""
         self._paid = False
         """True if the last step with candidates paid."""
+        self._close = 2 * _OFTEN
+        """Share of close choices, at first assumed to be large."""
+
+    def begin(self) -> None:
+        """Begin a text, which may not lose what another one gained."""
+        if self._plain:
+            self._saved = min(self._saved, _SAVED * self._step)
 
     def allows(self, reads: int, likely: bool = False) -> bool:
-        """Return whether the loss stays small even if no candidate is accepted.
+        """Return whether the savings cover the loss if no candidate is accepted.
 
         Candidates that are likely to be accepted, as after a step that paid, are no risk.
         """
@@ -75,12 +101,12 @@ class Payoff(AlwaysPays):
         if self._risk is None:
             return True
         risk = 0.0 if self._paid or likely else self._risk + self._read * reads
-        return self._lost + risk <= _SHARE * self._time
+        return min(risk, _SAVED * self._step) <= self._saved
 
     def note_plain(self, took: float) -> None:
         """Note the time of a step of one token."""
         self._plain.append(took)
-        self._pass(took)
+        self._save(took)
 
     def note_drafted(self, took: float, tokens: int, reads: int, drafting: float) -> None:
         """Note the time of a step with candidates."""
@@ -88,23 +114,32 @@ class Payoff(AlwaysPays):
         self._paid = loss <= 0
         self._risk = self._risk or 0.0 if self._paid else max(loss - drafting, 0.0)
         self._read = drafting / reads if reads else 0.0
-        self._lose(loss, took + drafting)
+        self._lose(loss)
+        self._save(took + drafting)
 
     def note_again(self, took: float) -> None:
         """Note the time of reading tokens again."""
         self._paid = False
         self._risk = (self._risk or 0.0) + took
-        self._lose(took, took)
+        self._lose(took)
+
+    def note_choice(self, close: bool) -> None:
+        """Note whether a choice after candidates was close."""
+        self._close += (close - self._close) / _RECENT
+
+    @property
+    def expects_close(self) -> bool:
+        """True if a close choice is likely to follow soon."""
+        return self._close > _OFTEN
 
     @property
     def _step(self) -> float:
         return statistics.median(self._plain)
 
-    def _lose(self, loss: float, took: float) -> None:
-        self._lost += loss
-        self._pass(took)
+    def _lose(self, loss: float) -> None:
+        saved, step = self._saved - loss, self._step
+        self._saved = min(max(saved, -_OWED * step), _GAINED * step)
 
-    def _pass(self, took: float) -> None:
-        kept = max(1 - took / (_FORGOTTEN * self._step), 0.0)
-        self._time = self._time * kept + took
-        self._lost = max(self._lost * kept, -_SHARE * self._time)
+    def _save(self, took: float) -> None:
+        most = _SAVED * self._step
+        self._saved = max(self._saved, min(self._saved + _SHARE * took, most))
