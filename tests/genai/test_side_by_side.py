@@ -180,6 +180,23 @@ def test_a_scheduler_has_no_effect_beside_candidates_and_on_a_cpu(folder: Path) 
         assert "NPUW_LLM_BATCH_SLOTS" not in core.config
 
 
+def test_texts_are_generated_in_turn_if_a_model_cannot_have_slots(folder: Path, caplog) -> None:
+    class OneAtATime(MemoryCore):
+        def compile_model(self, model, device_name, config):
+            if "NPUW_LLM_BATCH_SLOTS" in config:
+                raise RuntimeError("HFA supports one conversation at a time")
+            return super().compile_model(model, device_name, config)
+
+    core = OneAtATime(TABLE)
+    made = LLMPipeline(folder, "NPU", core=core, scheduler_config=SchedulerConfig())
+    assert "NPUW_LLM_BATCH_SLOTS: left out, as HFA supports one" in caplog.text
+    prompts = ["hello", "bye"]
+    alone = [str(made.generate(each, max_new_tokens=5)) for each in prompts]
+    assert made.generate(prompts, max_new_tokens=5).texts == alone
+    with pytest.raises(RuntimeFailure, match="one conversation at a time"):
+        LLMPipeline(folder, "NPU", core=core, NPUW_LLM_BATCH_SLOTS="1,2")
+
+
 def test_a_scheduler_without_sequences_is_rejected(folder: Path) -> None:
     given = SchedulerConfig(max_num_seqs=0)
     with pytest.raises(PropertyError, match="max_num_seqs = 0: set it to 1 or more"):

@@ -132,13 +132,14 @@ class LLMPipeline(TextPipeline):
         self._tokenizer = tokenizer
         self._config = given.source.generation_config(tokenizer)
         lengths: StaticLengths | None = None
+        wishes: dict[str, Any] = {}
         if device == "NPU":
             step = speculation.step_tokens(self._config)
             if scheduler is not None and not imported:
-                properties = scheduler_options(scheduler, step) | properties
+                wishes = scheduler_options(scheduler, step)
             properties, lengths = npu_properties(properties, step)
         core = load_core(device) if core is None else core
-        target = Target(core, device, properties, lengths, imported, open_slots)
+        target = Target(core, device, properties, lengths, imported, open_slots, wishes)
         find = partial(given.source.model, core, needed=not imported)
         source = speculation, given_properties
         self._generator = TextGenerator(find, target, adapters, tokenizer, *source)

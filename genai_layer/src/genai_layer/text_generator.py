@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from genai_layer.abilities import ReportsExecution
@@ -30,6 +31,8 @@ from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.perf_metrics import metrics_of_models
 from genai_layer.speculation.request import Speculation
 from genai_layer.tokenizer import Tokenizer
+
+_log = logging.getLogger(__name__)
 
 Metrics = TypeVar("Metrics", bound=PerfMetrics, covariant=True)
 
@@ -99,6 +102,20 @@ class Target:
     from_blob: bool = False
     """True if the runtime imports the model from BLOB_PATH."""
     open_slots: OpenSlots = _no_slots
+    wishes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further properties, left out if the runtime rejects them for a model."""
+
+    def compile(
+        self, find: Callable[[], AnyModel], adapters: AdapterConfig | None
+    ) -> CompiledModel:
+        """Compile a model with room for adapters, and with the wishes if it can have them."""
+        if self.wishes:
+            try:
+                wished = {**self.wishes, **self.properties}
+                return compile_with(self.core, find(), self.device, wished, adapters)
+            except RuntimeError as error:
+                _log.warning("%s: left out, as %s", ", ".join(self.wishes), error)
+        return compile_with(self.core, find(), self.device, self.properties, adapters)
 
 
 _NOTHING = Prompt([])
@@ -134,7 +151,7 @@ class TextGenerator:
         from_blob = target.from_blob
         with runtime_failures():
             inserted = None if from_blob else adapters
-            compiled = compile_with(target.core, find(), target.device, target.properties, inserted)
+            compiled = target.compile(find, inserted)
             self._request: InferRequest = compiled.create_infer_request()
             self.lengths = settled_lengths(compiled, target.lengths, from_blob)
             """Lengths of an NPU's programs; None on other devices."""
