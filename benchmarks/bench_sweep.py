@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--only", nargs="+", choices=SWEEPS, default=[*SWEEPS], help="sweeps to run; writes no file"
     )
     add("--brief", action="store_true", help="shorter prompts and fewer rounds, for small models")
+    add("--once", action="store_true", help="one round of each, to see that every sweep runs")
     add("--no-report", action="store_true", help="print the figures, and write no file")
     add("--threads", type=int, default=2, help="processors per peer")
     add("--timeout", type=float, default=1800.0, help="seconds to wait for a peer's answer")
@@ -68,6 +70,8 @@ def main() -> None:
     """Run the sweeps model by model; documents are written after each."""
     arguments = parse_arguments()
     effort = BRIEF if arguments.brief else FULL
+    if arguments.once:
+        effort = replace(effort, rounds=1, again=1)
     for folder in arguments.models:
         with tempfile.TemporaryDirectory(prefix="sweep-") as cache:
             place = Place(

@@ -23,8 +23,8 @@ from sweep.subject import Effort, Subject
 
 _STEPS = 8
 
-_AGAIN = 4
-"""Times as many rounds for a marked figure, as other programs on the machine may have caused it."""
+_OF_THE_PROCESS = {"LOG_LEVEL"}
+"""Options that the last compiled model sets for all: none can be measured in turns with another."""
 
 _SLOW = 2.0
 """Seconds of a round from which one is enough."""
@@ -42,7 +42,8 @@ def sweep(subject: Subject) -> Table:
         f"First token after {subject.effort.prompt} tokens, and a token after it, with one option "
         f"changed; all others at their defaults{base and f', but {base}'}. Neighbour: the default, "
         f"measured in turns. Left out: {texts} options whose declarations have no other value "
-        "(free text, lists, maps, functions).",
+        "(free text, lists, maps, functions), and those of the whole process "
+        f"({', '.join(sorted(_OF_THE_PROCESS))}).",
         ("first token", "a token"),
         figures,
     )
@@ -53,7 +54,7 @@ def _figures(model: Path, cache: Path, effort: Effort) -> Iterator[Figure]:
     default = _Reader(model, base, effort.prompt)
     yield Figure("defaults", default.shortest(effort.rounds))
     for option in every_option():
-        for value in option.values:
+        for value in () if option.name in _OF_THE_PROCESS else option.values:
             yield _figure(f"{option.name}={value}", default, {**base, option.name: value}, effort)
 
 
@@ -68,7 +69,7 @@ def _figure(setting: str, default: _Reader, options: dict[str, str], effort: Eff
             mine, theirs = map(_shortest, zip(*found, strict=True))
             figure = Figure(setting, mine, (mine[0] / theirs[0], mine[1] / theirs[1]))
             slow = time.perf_counter() - began > _SLOW
-            if slow or len(found) >= effort.rounds * (_AGAIN if figure.marked else 1):
+            if slow or len(found) >= effort.rounds * (effort.again if figure.marked else 1):
                 return figure
     except NpuwError as error:
         reason = str(error).replace(f"{default.model.parent}{os.sep}", "")
@@ -110,13 +111,11 @@ def _shortest(times: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 @contextmanager
 def _logs_in(path: Path) -> Generator[None]:
-    """Write what the stack logs to a file, and restore the level that LOG_LEVEL sets."""
+    """Write what the stack logs to a file."""
     logger, handler = logging.getLogger("npuw_layer"), logging.FileHandler(path)
-    level = logger.level
     logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.setLevel(level)
         logger.removeHandler(handler)
         handler.close()

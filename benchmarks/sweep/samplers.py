@@ -52,7 +52,10 @@ BY_DECODING: dict[str, dict[str, Any]] = {
 VOCABULARIES = (49_152, 150_000, 262_144)
 """Sizes of vocabularies for which samplers run alone: SmolLM2's, Qwen's, Gemma's."""
 
-_TOKENS, _NEW, _CHOICES = 64, 33, 12
+_TOKENS, _NEW = 64, 33
+
+GENERATED = 24
+"""Generated tokens before the choices of samplers alone: fewer than min_new_tokens, which acts."""
 
 
 def sweep(subject: Subject) -> Table:
@@ -67,7 +70,7 @@ def sweep(subject: Subject) -> Table:
         "vocabulary, the time that the sampler alone takes is added to a greedy token's. "
         "Neighbour: the greedy token.",
         ("a token",),
-        beside_first([*on_model, *_alone(token)]),
+        beside_first([*on_model, *_alone(token, 4 * subject.effort.rounds)]),
     )
 
 
@@ -81,23 +84,23 @@ def _on_model(
         return Figure(setting, refused=str(error))
 
 
-def _alone(token: float) -> Iterator[Figure]:
+def _alone(token: float, choices: int) -> Iterator[Figure]:
     """Yield figures of samplers alone, added to the time of a model's greedy token."""
     for vocabulary in VOCABULARIES:
         for setting, fields in {GREEDY: {}, **BY_SAMPLER}.items():
-            added = sampler_seconds(fields, vocabulary)
+            added = sampler_seconds(fields, vocabulary, choices)
             yield Figure(f"{setting}, {vocabulary:,} ids", (token + added,))
 
 
-def sampler_seconds(fields: dict[str, Any], vocabulary: int) -> float:
-    """Return the shortest time of a choice, after 512 tokens of a prompt and 128 generated ones."""
+def sampler_seconds(fields: dict[str, Any], vocabulary: int, choices: int) -> float:
+    """Return the shortest time of some choices, after a prompt of 512 tokens and generated ones."""
     draw = np.random.default_rng(vocabulary)
     logits = (3 * draw.standard_normal(vocabulary)).astype(np.float32)
-    past = draw.integers(0, vocabulary, 640).tolist()
+    past = draw.integers(0, vocabulary, 512 + GENERATED).tolist()
     history = TokenHistory(past[:512], past[512:])
     sampler = Sampler(GenerationConfig(**fields))
     times: list[float] = []
-    for _ in range(_CHOICES):
+    for _ in range(choices):
         began = time.perf_counter()
         sampler.next_token(logits, history)
         times.append(time.perf_counter() - began)

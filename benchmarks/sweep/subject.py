@@ -29,18 +29,13 @@ class Effort:
     """Options that all models of the sweep of options have, beside the one under test."""
     prompt: int
     """Tokens of the prompt in that sweep."""
+    again: int
+    """Times as many rounds for its marked figures, as other programs on the machine may have caused
+    them."""
 
 
-FULL = Effort(3, {}, 512)
-BRIEF = Effort(
-    2,
-    {
-        "NPUW_LLM_MAX_PROMPT_LEN": "128",
-        "NPUW_LLM_PREFILL_CHUNK_SIZE": "64",
-        "NPUW_LLM_MIN_RESPONSE_LEN": "64",
-    },
-    100,
-)
+FULL = Effort(3, {}, 512, 4)
+BRIEF = Effort(2, {"NPUW_LLM_MAX_PROMPT_LEN": "128", "NPUW_LLM_PREFILL_CHUNK_SIZE": "64"}, 100, 4)
 """Extent for a minute: chunked prompts, and few static models."""
 
 

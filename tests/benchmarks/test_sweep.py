@@ -10,7 +10,8 @@ from sweep.document import END, section, summary, update
 from sweep.figures import Figure, Table, beside_first, beside_previous
 from sweep.lengths import LENGTHS
 from sweep.option_values import every_option
-from sweep.samplers import BY_DECODING, BY_SAMPLER, sampler_seconds
+from sweep.samplers import BY_DECODING, BY_SAMPLER, GENERATED, sampler_seconds
+from sweep.subject import BRIEF
 
 from genai_layer import GenerationConfig
 from npuw_layer.options import describe
@@ -98,7 +99,15 @@ def test_every_field_of_a_generation_config_is_swept_or_changes_no_choice() -> N
 
 @pytest.mark.parametrize("setting", BY_SAMPLER)
 def test_a_sampler_runs_alone(setting: str) -> None:
-    assert sampler_seconds({"max_new_tokens": 256, **BY_SAMPLER[setting]}, 2048) > 0
+    assert sampler_seconds({"max_new_tokens": 256, **BY_SAMPLER[setting]}, 2048, 1) > 0
+
+
+def test_min_new_tokens_acts_on_the_choices_of_a_sampler_alone() -> None:
+    assert BY_SAMPLER["min_new_tokens"]["min_new_tokens"] > GENERATED
+
+
+def test_a_changed_option_differs_from_the_value_that_all_models_of_a_brief_sweep_have() -> None:
+    assert all(value not in OPTIONS[name] for name, value in BRIEF.options.items())
 
 
 TABLE = Table(
