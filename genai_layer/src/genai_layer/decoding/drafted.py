@@ -5,8 +5,9 @@ without candidates; a chosen token that differs from its candidate ends the step
 candidates are forgotten.
 
 Programs of several tokens round otherwise than those of one. So before a greedy choice between
-nearly equal logits, the tokens of such steps are read again one by one, as without candidates.
-Neither the text nor its score thus depends on the candidates.
+nearly equal logits, the last tokens of such steps are read again one by one, as without candidates:
+few, as a long text would else take longer than without them. The rounding of tokens before these
+remains; it is that of the device, and far smaller than what counts as nearly equal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 
 _FEW = 16
-"""Tokens that are read again before a choice is close."""
+"""Most tokens that are read again before a choice is close."""
+_MOST = 64
+"""Most tokens that are read again at a close choice."""
 
 
 def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
@@ -53,6 +56,7 @@ def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
         waits = times.paused or (payoff.expects_close and not candidates)
         repairs = drafts and waits and 0 < past - exact <= _FEW
         if verifier.is_close or repairs:
+            exact = max(exact, past - _MOST)
             for token in sequence.tokens[exact - len(task.prompt) : -1]:
                 yield Read([[token]], exact)
                 exact += 1

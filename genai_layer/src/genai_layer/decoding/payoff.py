@@ -4,7 +4,7 @@ A step with candidates runs a longer program, and before it often a draft model.
 are accepted, plain steps of one token are faster. The times of both are measured. Time that may be
 lost is saved, a small share of the time that passes, but not more than about one try costs: so
 tries are never close together, and even a short text loses little. What candidates lose is paid
-from the savings, and what they gain is added, again up to a limit.
+from the savings, and what they gain is added until the text ends.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ _SHARE = 0.025
 """Share of the time that is saved."""
 _SAVED = 2
 """Most plain steps whose time is saved from that share; enough for a try of any cost."""
-_GAINED = 6
-"""Most plain steps whose time is saved from gains of a text, for its steps that do not pay."""
 _OWED = 16
 """Most plain steps whose time is owed, so that no loss ends candidates for good."""
 _OFTEN = 1 / 32
@@ -137,8 +135,7 @@ class Payoff(AlwaysPays):
         return statistics.median(self._plain)
 
     def _lose(self, loss: float) -> None:
-        saved, step = self._saved - loss, self._step
-        self._saved = min(max(saved, -_OWED * step), _GAINED * step)
+        self._saved = max(self._saved - loss, -_OWED * self._step)
 
     def _save(self, took: float) -> None:
         most = _SAVED * self._step
