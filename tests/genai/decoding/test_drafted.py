@@ -133,6 +133,27 @@ def test_a_draft_equal_to_the_model_is_always_accepted(decodes) -> None:
     assert drafter.count.accepted == drafter.count.drafted == 16, "1 token, then 4 steps of 5"
 
 
+def test_a_close_choice_reads_few_of_the_accepted_tokens_again(decodes, monkeypatch) -> None:
+    """A long accepted text would otherwise take longer than without candidates."""
+
+    class Right(Liar):
+        def draft(self, tokens: Sequence[int], most: int) -> list[int]:
+            return [*range(tokens[-1] + 1, tokens[-1] + 1 + min(most, 8, 149 - tokens[-1]))]
+
+    table = chain(range(150), 150)
+    table[140, 7] = 9.99
+    infer, singles = MemoryRequest.infer, []
+
+    def counted(self: MemoryRequest, inputs: Any) -> object:
+        singles.append(inputs["input_ids"].shape[1] == 1)
+        return infer(self, inputs)
+
+    monkeypatch.setattr(MemoryRequest, "infer", counted)
+    (found,) = decodes(table, drafter=Right(0), max_new_tokens=149, ignore_eos=True)
+    assert found.tokens == [*range(1, 150)]
+    assert 60 < sum(singles) < 70
+
+
 def test_an_unlike_draft_is_never_accepted(decodes) -> None:
     down = chain([*range(LETTERS - 1, -1, -1), LETTERS - 1], LETTERS)
     up = chain([*range(LETTERS), 0], LETTERS)
