@@ -177,7 +177,7 @@ def test_programs_are_extracted_from_an_exported_model(command, demo, tmp_path) 
     done = command("npuw", "extract", blob, tmp_path / "programs")
     assert done.returncode == 0, done.stderr
     names = {path.stem for path in (tmp_path / "programs").iterdir()}
-    assert {"prefill_256", "generate_256", "lm_head"} <= names
+    assert {"prefill_64", "generate_256", "lm_head"} <= names
     assert len(done.stdout.splitlines()) == len(names)
     for path in (tmp_path / "programs").iterdir():
         assert command("npu-objdump", "--check", path).stdout == "ok\n"

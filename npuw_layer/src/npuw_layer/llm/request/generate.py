@@ -70,15 +70,12 @@ class Generate:
         """Go on with the variant of a copied conversation."""
         self.variant, self.selected_for = other.variant, other.selected_for
 
-    def move_on(self) -> None:
-        """Move from a variant that is full to the next larger one; the last one stays."""
-        self.variant = self._with_room(self._singles)
-
     def _with_room(self, models: Sequence[Submodel]) -> int:
         """Return the index of the model to run: that of the variant, or a larger one with room."""
-        stored, last = self._cache.rows.tokens, len(models) - 1
-        larger = (at for at in range(self.variant, last) if stored < models[at].stage.past)
-        return next(larger, last)
+        chosen, stored = self.variant, self._cache.rows.tokens
+        while stored >= models[chosen].stage.past and chosen < len(models) - 1:
+            chosen += 1
+        return chosen
 
     def run(self, tokens: NewTokens, target: LogitsTarget | None) -> Array | None:
         """Read tokens after the stored ones, and compute the logits of all new tokens.
@@ -90,7 +87,7 @@ class Generate:
         Returns:
             Logits f32 [1, n, V]; None if they are in the target.
         """
-        self.move_on()
+        self.variant = self._with_room(self._singles)
         count = len(tokens)
         models = self._variants if count > 1 else self._singles
         variant = self.last = models[self._with_room(models)]
