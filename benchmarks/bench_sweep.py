@@ -20,13 +20,15 @@ from pathlib import Path
 
 from machine import describe
 from measure import say
-from session import Place
+from session import PeerFailed, Place
 from sweep.document import END, part, section, summary, update
 from sweep.every import SWEEPS
 from sweep.figures import Table
 from sweep.subject import BRIEF, FULL, Subject
 
 HERE = Path(__file__).resolve().parent
+
+_DAY = 24 * 60 * 60
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -36,23 +38,26 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("models", nargs="+", type=Path, help="folders with a model")
-    add(
-        "--only", nargs="+", choices=SWEEPS, default=[*SWEEPS], help="sweeps to run; writes no file"
-    )
+    add("--only", nargs="+", choices=SWEEPS, help="sweeps to run; writes no file")
     add("--brief", action="store_true", help="shorter prompts and fewer rounds, for small models")
-    add("--once", action="store_true", help="one round of each, to see that every sweep runs")
+    add("--once", action="store_true", help="one round, to see that sweeps run; writes no file")
     add("--no-report", action="store_true", help="print the figures, and write no file")
-    add("--threads", type=int, default=2, help="processors per peer")
+    add("--threads", type=int, default=2, help="processors per peer, at least 1")
     add("--timeout", type=float, default=1800.0, help="seconds to wait for a peer's answer")
     add("--peers-python", default=os.environ.get("PEERS_PYTHON") or sys.executable)
     add("--output", type=Path, default=HERE / "RESULTS_SWEEP.md")
     add("--summary", type=Path, default=HERE.parent / "docs" / "performance.md")
     arguments = parser.parse_args(argv)
+    if arguments.threads < 1:
+        parser.error(f"--threads {arguments.threads}: pass 1 or more")
+    if not 1 <= arguments.timeout <= _DAY:
+        parser.error(f"--timeout {arguments.timeout:g}: pass 1 to {_DAY} seconds")
+    arguments.no_report = arguments.no_report or arguments.once or arguments.only is not None
     for folder in arguments.models:
         if not (folder / "config.json").is_file():
             parser.error(f"{folder}: no model there; pass a folder with config.json and weights")
     for document in () if arguments.no_report else (arguments.output, arguments.summary):
-        if not (document.is_file() and END in document.read_text()):
+        if not (document.is_file() and END in document.read_text(errors="replace")):
             parser.error(f"{document}: no place for a section; add the line {END}")
     return arguments
 
@@ -67,8 +72,17 @@ def run_sweeps(subject: Subject, names: Sequence[str]) -> Iterator[Table]:
 
 
 def main() -> None:
+    """Run the sweeps; an error ends the program with one line."""
+    try:
+        _run(parse_arguments())
+    except (PeerFailed, OSError, ValueError) as error:
+        sys.exit(f"bench_sweep: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _run(arguments: argparse.Namespace) -> None:
     """Run the sweeps model by model; documents are written after each."""
-    arguments = parse_arguments()
     effort = BRIEF if arguments.brief else FULL
     if arguments.once:
         effort = replace(effort, rounds=1, again=1)
@@ -86,10 +100,10 @@ def main() -> None:
             name = folder.resolve().name
             say(name)
             with Subject(folder.resolve(), place, effort) as subject:
-                tables = [*run_sweeps(subject, arguments.only)]
+                tables = [*run_sweeps(subject, arguments.only or [*SWEEPS])]
                 today = datetime.now(UTC).strftime("%Y-%m-%d")
                 circumstances = [today, describe()[0], *subject.versions]
-        if not arguments.no_report and arguments.only == [*SWEEPS]:
+        if not arguments.no_report:
             update(arguments.output, name, section(name, circumstances, tables))
             update(arguments.summary, name, summary(name, circumstances, tables))
 

@@ -55,13 +55,19 @@ def summary(name: str, circumstances: Sequence[str], tables: Sequence[Table]) ->
 
 
 def update(path: Path, name: str, text: str) -> None:
-    """Replace a model's section in a document; a new one stands before the line ``END``."""
+    """Replace a model's section in a document; a new one stands before the line ``END``.
+
+    Raises:
+        ValueError: the section has no end.
+    """
     begin, end = f"<!-- sweep of {name} -->", f"<!-- end of the sweep of {name} -->"
     found = path.read_text()
     if begin not in found:
         found = found.replace(END, f"{begin}\n{end}\n\n{END}")
     before, _, rest = found.partition(begin)
-    after = rest.partition(end)[2]
+    _, ended, after = rest.partition(end)
+    if not ended:
+        raise ValueError(f"{path}: the section of {name} has no end; add the line {end}")
     write_atomically(path, f"{before}{begin}\n\n{text}\n\n{end}{after}")
 
 

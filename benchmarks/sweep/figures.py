@@ -42,8 +42,8 @@ class Table:
 
 
 def is_marked(ratio: float) -> bool:
-    """Return whether a ratio reaches the mark."""
-    return ratio >= MARK
+    """Return whether a ratio reaches the mark, as it is printed."""
+    return round(ratio, 2) >= MARK
 
 
 def beside_previous(figures: Sequence[Figure], sizes: Sequence[float] = ()) -> list[Figure]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from measure import say
 from models import draw_prompts
 from peer import Peer
 from session import PeerFailed, PeerMissing, Place, Session, TaskRefused
@@ -82,17 +83,17 @@ class Subject:
         return draw_prompts(self.folder, tokens, count, seed=tokens)
 
     def measure(self, settings: Sequence[str], task: str, *rounds: dict[str, Any]) -> list[Figure]:
-        """Return figures of a task that measures all of some settings at once.
+        """Return figures of a task that measures all of some settings at once, or refuses them.
 
         Args:
             settings: names of the settings, in the order of the task's answer.
             task: name of a method of ``peers.pipelines``.
             rounds: arguments of each round.
-
-        Raises:
-            TaskRefused: our stack refused the task.
         """
-        ours, other = self._take_turns(task, rounds)
+        try:
+            ours, other = self._take_turns(task, rounds)
+        except TaskRefused as error:
+            return [Figure(setting, refused=str(error)) for setting in settings]
         return [
             Figure(setting, (min(mine),), peer=_paired(mine, theirs))
             for setting, mine, theirs in zip(settings, ours, other, strict=True)
@@ -126,7 +127,8 @@ class Subject:
             return None
         try:
             return self._open("openvino")
-        except (PeerMissing, PeerFailed):
+        except (PeerMissing, PeerFailed) as error:
+            say(f"not compared to OpenVINO GenAI: {error}")
             return None
 
 

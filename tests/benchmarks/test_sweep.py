@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from bench_sweep import parse_arguments
+from session import Place
 from sweep.document import END, section, summary, update
+from sweep.every import SWEEPS
 from sweep.figures import Figure, Table, beside_first, beside_previous
 from sweep.lengths import LENGTHS
 from sweep.option_values import every_option
 from sweep.samplers import BY_DECODING, BY_SAMPLER, GENERATED, sampler_seconds
-from sweep.subject import BRIEF
+from sweep.subject import BRIEF, Subject
 
 from genai_layer import GenerationConfig
 from npuw_layer.options import describe
@@ -150,6 +153,38 @@ def test_a_document_keeps_the_sections_of_other_models(tmp_path: Path) -> None:
         update(document, name, text)
     kept = [line for line in document.read_text().splitlines() if line and "<!--" not in line]
     assert kept == ["# Page", "third", "second", "The end."]
+
+
+def test_a_document_whose_section_has_no_end_is_left_as_it_is(tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(text := f"<!-- sweep of a -->\n\nold\n\n## Other\n\n{END}\n")
+    with pytest.raises(ValueError, match="the section of a has no end; add the line"):
+        update(document, "a", "new")
+    assert document.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--threads", "0"], ["--timeout", "0"], ["--timeout", "nan"], ["--timeout", "1e30"]]
+)
+def test_a_wrong_number_is_rejected_by_name(demo: Path, wrong: list[str], capsys) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments([str(demo), *wrong])
+    assert f"error: {wrong[0]} " in capsys.readouterr().err
+
+
+def test_some_sweeps_or_a_single_round_write_no_file(demo: Path) -> None:
+    given = (["--once"], ["--only", *SWEEPS])
+    assert all(parse_arguments([str(demo), *each]).no_report for each in given)
+    assert not parse_arguments([str(demo)]).no_report
+
+
+@pytest.mark.long
+def test_a_task_that_the_stack_refuses_is_a_refused_figure(demo: Path, tmp_path: Path) -> None:
+    place = Place(demo, sys.executable, sys.executable, 1, 60.0, 0.0, tmp_path)
+    with Subject(demo, place, BRIEF) as subject:
+        found = subject.measure(["a", "b"], "first", {"prompt": []})
+        assert [figure.setting for figure in found if figure.refused] == ["a", "b"]
+        assert subject.measure(["a"], "first", {"prompt": [1, 2]})[0].values
 
 
 def test_a_document_without_a_place_is_rejected_before_anything_is_measured(

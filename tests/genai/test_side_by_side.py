@@ -193,8 +193,11 @@ def test_texts_are_generated_in_turn_if_a_model_cannot_have_slots(folder: Path, 
     prompts = ["hello", "bye"]
     alone = [str(made.generate(each, max_new_tokens=5)) for each in prompts]
     assert made.generate(prompts, max_new_tokens=5).texts == alone
+    caplog.clear()
+    own = {"scheduler_config": SchedulerConfig(), "NPUW_LLM_BATCH_SLOTS": "1,2"}
     with pytest.raises(RuntimeFailure, match="one conversation at a time"):
-        LLMPipeline(folder, "NPU", core=core, NPUW_LLM_BATCH_SLOTS="1,2")
+        LLMPipeline(folder, "NPU", core=core, **own)
+    assert not caplog.text, "what the user asks for is not left out"
 
 
 def test_a_scheduler_without_sequences_is_rejected(folder: Path) -> None:

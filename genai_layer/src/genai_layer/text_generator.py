@@ -109,12 +109,12 @@ class Target:
         self, find: Callable[[], AnyModel], adapters: AdapterConfig | None
     ) -> CompiledModel:
         """Compile a model with room for adapters, and with the wishes if it can have them."""
-        if self.wishes:
+        if wishes := {each: self.wishes[each] for each in self.wishes.keys() - self.properties}:
             try:
-                wished = {**self.wishes, **self.properties}
+                wished = {**wishes, **self.properties}
                 return compile_with(self.core, find(), self.device, wished, adapters)
             except RuntimeError as error:
-                _log.warning("%s: left out, as %s", ", ".join(self.wishes), error)
+                _log.warning("%s: left out, as %s", ", ".join(sorted(wishes)), error)
         return compile_with(self.core, find(), self.device, self.properties, adapters)
 
 
