@@ -95,6 +95,8 @@ class Pipelines:
     def _config(self, new: int, **fields: Any) -> Any:
         if (given := fields.get("structured_output_config")) is not None:
             fields["structured_output_config"] = self._genai.StructuredOutputConfig(**given)
+        if (name := fields.get("stop_criteria")) is not None:
+            fields["stop_criteria"] = getattr(self._genai.StopCriteria, name)
         fields |= {name: read(fields[name]) for name, read in _FROM_JSON.items() if name in fields}
         fixed = {"max_new_tokens": new, "ignore_eos": True, "apply_chat_template": False}
         return self._genai.GenerationConfig(**fixed | fields)
