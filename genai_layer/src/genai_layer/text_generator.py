@@ -108,7 +108,7 @@ class Target:
     def compile(
         self, find: Callable[[], AnyModel], adapters: AdapterConfig | None
     ) -> CompiledModel:
-        """Compile a model with room for adapters, and with the wishes if it can have them."""
+        """Compile a model with room for adapters, and with the wishes unless they are rejected."""
         if wishes := {each: self.wishes[each] for each in self.wishes.keys() - self.properties}:
             try:
                 wished = {**wishes, **self.properties}

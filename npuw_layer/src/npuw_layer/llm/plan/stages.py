@@ -27,8 +27,8 @@ SMALLEST_CHUNK = 16
 """The same minimum if models begin after any number of tokens, and prompts exceed SHORT_PROMPT."""
 
 SHORT_PROMPT = 256
-"""Longest past of models that begin after few tokens; attention to so many costs little, so there
-are none that begin without a past."""
+"""Past of small models for early chunks. Attention to so few tokens costs little, so the first
+chunk needs no model without a past."""
 
 ROPE_LEAD = 64
 """Limit of the lead of positions over tokens if rotary factors come from tables; positions need not
